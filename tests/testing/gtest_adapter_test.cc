@@ -3,7 +3,9 @@
 
 // Holds the assertions of GoogleTest to the texts that all frameworks share.
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -54,6 +56,16 @@ TEST(GtestAdapterTest, BlockMayHoldABlock) {
       }),
       testing::AllOf(testing::StartsWith("the block did not pass within 3s\n"),
                      testing::HasSubstr("inner, in run 2")));
+}
+
+TEST(GtestAdapterTest, ConditionsNeedNotBeCopyable) {
+  ScenarioWorld world;
+  const auto is = [](std::string wanted) {
+    return [wanted = std::make_unique<std::string>(std::move(wanted))](
+               const std::string& text) { return text == *wanted; };
+  };
+  EXPECT_EVENTUALLY(world.State(), is("DONE"), world.Within(absl::Minutes(1)),
+                    FailIf(is("FAILED")));
 }
 
 TEST(GtestAdapterTest, FunctionTakesMatchersValuesAndFunctions) {

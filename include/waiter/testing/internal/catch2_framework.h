@@ -58,10 +58,10 @@ struct Catch2 {
   template <typename T, typename M>
   static eventually::ValueMatcher<T> MatcherOf(const M& matcher) {
     if constexpr (kIsMatcher<T, M>) {
-      return {[matcher](const T& value, std::string& /*why*/) {
+      return {[&matcher](const T& value, std::string& /*why*/) {
                 return static_cast<bool>(matcher.match(value));
               },
-              [matcher] { return matcher.toString(); }};
+              [&matcher] { return matcher.toString(); }};
     } else {
       return eventually::PlainMatcher<Catch2, T>(matcher);
     }

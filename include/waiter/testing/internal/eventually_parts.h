@@ -164,7 +164,8 @@ std::string PrintPlainly(const T& value) {
   }
 }
 
-// A matcher for values of type `T`.
+// A matcher for values of type `T`. It may refer to what it was made of, which
+// need not be copyable.
 template <typename T>
 struct ValueMatcher {
   // Returns whether the value matches. May append an explanation to `why`.
@@ -192,15 +193,15 @@ concept Condition = std::predicate<const M&, const T&>;
 template <typename Framework, typename T, typename M>
 ValueMatcher<T> PlainMatcher(const M& matcher) {
   if constexpr (Condition<M, T>) {
-    return {[matcher](const T& value, std::string& /*why*/) {
+    return {[&matcher](const T& value, std::string& /*why*/) {
               return static_cast<bool>(matcher(value));
             },
             [] { return std::string("satisfies the condition"); }};
   } else {
-    return {[matcher](const T& value, std::string& /*why*/) {
+    return {[&matcher](const T& value, std::string& /*why*/) {
               return eventually::IsEqual(value, matcher);
             },
-            [matcher] {
+            [&matcher] {
               return "is equal to " + eventually::Print<Framework>(matcher);
             }};
   }
@@ -305,7 +306,8 @@ class ExpressionSubject final : public Subject {
               },
               [] { return std::string("is true"); }};
     } else {
-      return Framework::template MatcherOf<Value>(true);
+      static constexpr bool kTrue = true;
+      return Framework::template MatcherOf<Value>(kTrue);
     }
   }
 
