@@ -103,7 +103,7 @@ absl::Status Validate(const WaitOptions& options) {
   if (!options.timeout.has_value() && !options.deadline.has_value()) {
     return absl::InvalidArgumentError(
         "timeout is not set; give the time that the whole wait may take, or "
-        "absl::InfiniteDuration() to wait for ever");
+        "absl::InfiniteDuration() to wait forever");
   }
   absl::Status status = CheckNumbers(options);
   if (!status.ok()) return status;

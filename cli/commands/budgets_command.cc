@@ -44,8 +44,8 @@ Flags MakeFlags(Arguments& arguments) {
   Flags flags(std::string(kCommand),
               "[FLAG...] redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]",
               "Shows the budgets that processes share: limits, use, members.");
-  flags.AddSwitch("json", "print JSON, a line for each look", arguments.json);
-  flags.AddSwitch("watch", "look again every 2s, until interrupted",
+  flags.AddSwitch("json", "print JSON, one line per refresh", arguments.json);
+  flags.AddSwitch("watch", "refresh every 2s, until interrupted",
                   arguments.watch);
   return flags;
 }

@@ -72,7 +72,7 @@ std::string PageProgram() {
   return std::string(kPageProgram);
 }
 
-// Returns an error if the page program is neither beside this one nor in PATH.
+// Returns an error if the page program is neither next to this one nor in PATH.
 absl::Status CheckPageProgram() {
   const std::string program = PageProgram();
   if (program != kPageProgram) return absl::OkStatus();
@@ -84,8 +84,8 @@ absl::Status CheckPageProgram() {
     }
   }
   return absl::InvalidArgumentError(
-      "the program waiter-page, which makes pages, is neither beside this one "
-      "nor in PATH; tools/page in the source of Waiter builds it");
+      "the program waiter-page, which makes pages, is neither next to this "
+      "one nor in PATH; tools/page in the source of Waiter builds it");
 }
 
 bool WriteAll(int fd, std::string_view text) {
@@ -163,7 +163,7 @@ absl::Status WritePage(std::string_view flag, const std::string& file,
   return Unavailable(
       flag, file,
       absl::StrCat("the program ", kPageProgram,
-                   " is neither beside this one nor in PATH (", reason, ")"));
+                   " is neither next to this one nor in PATH (", reason, ")"));
 }
 
 }  // namespace

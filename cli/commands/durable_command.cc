@@ -164,9 +164,9 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       flags.HasNoVariable("replace");
       break;
     case Action::kStatus:
-      flags.AddSwitch("json", "print JSON, a line for each look at a name",
+      flags.AddSwitch("json", "print JSON, one line per name and refresh",
                       arguments.json);
-      flags.AddSwitch("watch", "look again every 2s, until interrupted",
+      flags.AddSwitch("watch", "refresh every 2s, until interrupted",
                       arguments.watch);
       flags.Add("max-overdue", "100", "exit with 1 if more waits are overdue",
                 arguments.max_overdue, 0, std::numeric_limits<int>::max());

@@ -231,14 +231,14 @@ std::string DurableCheckText(const DurableCheckReport& report, bool repairs) {
   if (report.uncounted > 0) {
     AppendField("not counted",
                 absl::StrCat(report.uncounted,
-                             " partitions, as waits came and ended meanwhile"),
+                             " partitions, because waits came and ended"),
                 text);
   }
   std::string found = "no damage";
   if (report.found > 0) {
     found =
         absl::StrCat(report.found, report.found == 1 ? " finding" : " findings",
-                     repairs ? ", repaired" : "; --repair mends them");
+                     repairs ? ", repaired" : "; --repair fixes them");
   }
   AppendField("records", absl::StrCat(report.records, ", ", found), text);
   return text;

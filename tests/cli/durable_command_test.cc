@@ -346,7 +346,7 @@ TEST_F(DurableCommandTest, CheckFindsEachKindOfDamageAndRepairsIt) {
         "still-pending    c was delivered", "not-delivered    d is kept",
         "kept-nothing     f is kept", "leftover         a left",
         "leftover         g left", "miscounted       partition 0: 5 waits",
-        "records          4, 8 findings; --repair mends them"}) {
+        "records          4, 8 findings; --repair fixes them"}) {
     EXPECT_THAT(found, HasSubstr(line));
   }
   EXPECT_EQ(Durable("check", division, /*code=*/1), found);

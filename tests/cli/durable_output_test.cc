@@ -156,8 +156,8 @@ TEST(DurableOutputTest, CheckIsTextOrJson) {
                               "leftover         a\\x1b[2J left"));
   EXPECT_THAT(text, HasSubstr("\nmiscounted       partition 4: 2 waits were"));
   EXPECT_THAT(text, EndsWith("\nmore             3 like these\n"
-                             "not counted      6 partitions, as waits came and "
-                             "ended meanwhile\n"
+                             "not counted      6 partitions, because waits "
+                             "came and ended\n"
                              "records          12, 5 findings, repaired\n"));
   EXPECT_THAT(DurableCheckJson("jobs", report, /*repairs=*/true),
               AllOf(HasSubstr(R"("clean":false)"),

@@ -480,7 +480,7 @@ TEST(WaitLoopMessageTest, InvalidOptionsNameTheWait) {
   EXPECT_EQ(report.reason, StopReason::kInvalidOptions);
   EXPECT_EQ(report.status.message(),
             "job 7: timeout is not set; give the time that the whole wait may "
-            "take, or absl::InfiniteDuration() to wait for ever");
+            "take, or absl::InfiniteDuration() to wait forever");
 }
 
 // A delay of 4 s, then a poll that has not answered after 6 s.

@@ -401,7 +401,7 @@ TEST(DurableFindingTest, EachSaysWhatItMeans) {
   EXPECT_THAT(
       ToString(DurableFinding{
           .fault = WaitFault::kMiscounted, .partition = 3, .missing = -5}),
-      HasSubstr("partition 3: 5 waits more"));
+      HasSubstr("partition 3: 5 more waits"));
 }
 
 }  // namespace

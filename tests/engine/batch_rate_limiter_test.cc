@@ -416,7 +416,7 @@ TEST_F(BatchRateLimiterTest, LimiterThatWouldCountKeysTooIsReported) {
 
   EXPECT_THAT(results_.at("a").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("would count keys as well as calls")));
+                       HasSubstr("would count both keys and calls")));
   EXPECT_THAT(calls_, IsEmpty());
 }
 

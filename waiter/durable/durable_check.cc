@@ -32,8 +32,8 @@ constexpr size_t kMaxExamined = 250;
 std::string_view Explanation(WaitFault fault) {
   switch (fault) {
     case WaitFault::kNoRecord:
-      return "is due, but its record is gone: nobody can poll it, and its "
-             "result will never come; enqueue it again";
+      return "is due, but its record is gone: no worker can poll it, and it "
+             "will never have a result; enqueue it again";
     case WaitFault::kAdrift:
       return "has a record, but no worker will find it: it is neither pending "
              "nor kept";
@@ -47,7 +47,7 @@ std::string_view Explanation(WaitFault fault) {
       return "is kept as delivered, but its record is gone";
     case WaitFault::kLeftover:
       return "left arguments, a value or marks behind, which take memory and "
-             "would count for a new wait with this key";
+             "would apply to a new wait with this key";
     case WaitFault::kMiscounted:
       break;
   }
@@ -252,13 +252,13 @@ std::string ToString(const DurableFinding& finding) {
   }
   if (finding.missing > 0) {
     return absl::StrCat("partition ", finding.partition, ": ", finding.missing,
-                        " waits were enqueued that neither are pending nor "
-                        "have ended: they are lost; enqueue again what still "
-                        "matters");
+                        " waits were enqueued, but are neither pending nor "
+                        "ended: they are lost; enqueue again those that still "
+                        "matter");
   }
   return absl::StrCat("partition ", finding.partition, ": ", -finding.missing,
-                      " waits more than were enqueued: the counters were lost, "
-                      "and status shows too few");
+                      " more waits than were enqueued: the counters were "
+                      "lost, and status shows too few");
 }
 
 void CheckDurableWaits(

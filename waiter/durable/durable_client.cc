@@ -46,9 +46,8 @@ constexpr size_t kMaxItems = 250;
 absl::Status Check(const DurableRequest& request) {
   if (absl::Status status = CheckKey(request.key); !status.ok()) return status;
   if (request.args.size() > kMaxArgs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("args have ", request.args.size(), " bytes; at most ",
-                     kMaxArgs, " may be"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "args is ", request.args.size(), " bytes; the limit is ", kMaxArgs));
   }
   if (request.timeout.has_value() &&
       !(*request.timeout >= absl::ZeroDuration() &&

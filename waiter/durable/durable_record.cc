@@ -156,8 +156,8 @@ int PartitionOf(std::string_view key, int64_t partitions) {
 
 absl::Status CheckKey(std::string_view key) {
   if (!key.empty() && key.size() <= kMaxKey) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a key has ", key.size(), " bytes; it must have 1 to ", kMaxKey));
+  return absl::InvalidArgumentError(
+      absl::StrCat("key is ", key.size(), " bytes; it must be 1 to ", kMaxKey));
 }
 
 absl::Status CheckSpace(std::string_view space, int64_t partitions) {

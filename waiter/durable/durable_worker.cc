@@ -226,8 +226,8 @@ void DurableWorker::OnEnd(Entry& entry, WaitResult<std::string> result) {
   if (value.size() > kMaxValue) {
     report.reason = StopReason::kFailed;
     report.status = absl::InvalidArgumentError(absl::StrCat(
-        registration.name(), " ", entry.wait->key(), ": the result has ",
-        value.size(), " bytes; ", kMaxValue, " may be"));
+        registration.name(), " ", entry.wait->key(), ": the result is ",
+        value.size(), " bytes; the limit is ", kMaxValue));
     value.clear();
   }
   const MutexLock lock(mutex_);

@@ -68,9 +68,9 @@ absl::Status BatchQueue::StatusFor(const WaitPolicy& policy) const {
   if (counts_calls() &&
       policy.options().budgets.rate_limiter == rate_limiter_) {
     return absl::InvalidArgumentError(
-        "WaitOptions::budgets.rate_limiter is BatchOptions::rate_limiter, too, "
-        "and "
-        "would count keys as well as calls; set only the latter");
+        "WaitOptions::budgets.rate_limiter and BatchOptions::rate_limiter are "
+        "the same limiter, which would count both keys and calls; set only "
+        "BatchOptions::rate_limiter");
   }
   return status_;
 }
