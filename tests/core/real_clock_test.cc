@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The only test that sleeps for real. Loaded machines are slow, so the only
-// upper bound on a sleep is one of many seconds.
+// Sleeps for real, as only this test and that of stepped clocks do. Loaded
+// machines are slow, so the only upper bound on a sleep is one of many seconds.
 
 #include <atomic>
 #include <chrono>
