@@ -21,6 +21,17 @@ _LONE_INCLUDE = """#include "{}"
 #endif
 """
 
+def _includes_impl(ctx):
+    source = ctx.actions.declare_file(ctx.label.name + ".cc")
+    ctx.actions.write(source, "".join(["#include \"{}\"\n".format(path) for path in _documented(ctx.attr.target)]))
+    return [DefaultInfo(files = depset([source]))]
+
+_includes = rule(
+    implementation = _includes_impl,
+    doc = "Writes a source file that includes all headers of `target`.",
+    attrs = {"target": attr.label(mandatory = True, providers = [CcInfo])},
+)
+
 def _lone_includes_impl(ctx):
     sources = []
     for path in _documented(ctx.attr.target):
@@ -72,7 +83,8 @@ def public_headers_tests(name, headers, targets, targets_with_libraries = []):
 
     * `NAME_listed_test`: each of `headers` is in exactly one of `targets`, which have no other headers.
     * `NAME_alone_test`: each header compiles as the only include of a file that depends only on its target, and
-      includes waiter/version.h.
+      includes waiter/version.h. All headers of a target compile without exceptions and RTTI, too. Warnings are
+      errors.
 
     Args:
       name: the prefix of the tests' names.
@@ -95,10 +107,23 @@ def public_headers_tests(name, headers, targets, targets_with_libraries = []):
             name = library,
             testonly = True,
             srcs = [library + "_sources"],
-            copts = ["-O0", "-g0"],
+            copts = ["-O0", "-g0", "-Werror"],
             deps = [target],
         )
         libraries.append(library)
+        _includes(
+            name = library + "_includes",
+            testonly = True,
+            target = target,
+        )
+        cc_library(
+            name = library + "_without_exceptions",
+            testonly = True,
+            srcs = [library + "_includes"],
+            copts = ["-O0", "-g0", "-Werror", "-fno-exceptions", "-fno-rtti"],
+            deps = [target],
+        )
+        libraries.append(library + "_without_exceptions")
 
     cc_test(
         name = name + "_alone_test",

@@ -3,17 +3,18 @@
 
 #include "waiter/clock.h"
 
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <ctime>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "waiter/internal/mutex.h"
 #include "waiter/stop_token.h"
 
 namespace waiter {
@@ -28,18 +29,16 @@ struct Sleep {
     void operator()() {
       // `this` is destroyed with the last owner of the sleep.
       const std::shared_ptr<Sleep> owned = std::move(sleep);
-      {
-        const std::lock_guard lock(owned->mutex);
-        owned->stopped = true;
-      }
-      owned->stopped_or_due.notify_one();
+      const internal::MutexLock lock(owned->mutex);
+      owned->stopped = true;
+      owned->stopped_or_due.Notify();
     }
     std::shared_ptr<Sleep> sleep;
   };
 
-  std::mutex mutex;
-  std::condition_variable stopped_or_due;
-  bool stopped = false;
+  internal::Mutex mutex;
+  internal::Condition stopped_or_due{mutex};
+  bool stopped ABSL_GUARDED_BY(mutex) = false;
   std::optional<waiter::stop_callback<Stop>> on_stop;
 };
 
@@ -69,14 +68,13 @@ class RealClock final : public Clock {
     if (wake_up <= MonotonicNow()) return;
     const auto sleep = std::make_shared<Sleep>();
     sleep->on_stop.emplace(stop, Sleep::Stop{sleep});
-    std::unique_lock lock(sleep->mutex);
-    const auto stopped = [&] { return sleep->stopped; };
-    if (wake_up == MonotonicTime::max()) {
-      sleep->stopped_or_due.wait(lock, stopped);
-    } else if (!sleep->stopped_or_due.wait_until(lock, wake_up, stopped)) {
-      lock.unlock();
-      sleep->on_stop.reset();
+    {
+      const internal::MutexLock lock(sleep->mutex);
+      while (!sleep->stopped && sleep->stopped_or_due.WaitUntil(wake_up)) {
+      }
+      if (sleep->stopped) return;
     }
+    sleep->on_stop.reset();
   }
 
  private:
@@ -84,10 +82,49 @@ class RealClock final : public Clock {
   static constexpr std::chrono::milliseconds kLongestInterval{10};
 };
 
+class BootTimeClock final : public Clock {
+ public:
+  absl::Time TimeNow() override { return absl::Now(); }
+
+  MonotonicTime MonotonicNow() override {
+#ifdef CLOCK_BOOTTIME
+    timespec now;
+    if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+      return MonotonicTime(std::chrono::seconds(now.tv_sec) +
+                           std::chrono::nanoseconds(now.tv_nsec));
+    }
+#endif
+    // On macOS and Windows, this clock counts suspensions.
+    return std::chrono::steady_clock::now();
+  }
+
+  // No condition waits by this clock, so a sleep looks at it now and then.
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
+                  std::string_view who) override {
+    Clock& clock = GetRealClock();
+    for (MonotonicTime now = MonotonicNow();
+         now < wake_up && !stop.stop_requested(); now = MonotonicNow()) {
+      clock.SleepUntil(
+          clock.MonotonicNow() + std::min(wake_up - now, kLongestSleep), stop,
+          who);
+    }
+  }
+
+ private:
+  // So late is a sleep at most whose time came during a suspension.
+  static constexpr std::chrono::nanoseconds kLongestSleep =
+      std::chrono::seconds(1);
+};
+
 }  // namespace
 
 Clock& GetRealClock() {
   static auto* const clock = new RealClock;
+  return *clock;
+}
+
+Clock& GetBootTimeClock() {
+  static auto* const clock = new BootTimeClock;
   return *clock;
 }
 

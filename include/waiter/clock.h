@@ -208,8 +208,9 @@ class Clock {
   // place an absolute deadline on the monotonic scale, once per wait.
   virtual absl::Time TimeNow() = 0;
 
-  // Returns a time that never steps back. The real clock does not advance while
-  // the machine is suspended, so a suspension extends a wait.
+  // Returns a time that never steps back. On Linux, the real clock does not
+  // advance while the machine is suspended, so a suspension extends a wait;
+  // `GetBootTimeClock()` does.
   virtual MonotonicTime MonotonicNow() = 0;
 
   // Greatest age of a cheaper reading, on every clock.
@@ -233,8 +234,23 @@ class Clock {
 };
 
 // Returns the clock of this machine, which is never destroyed. A sleep on it is
-// as exact as `std::condition_variable::wait_until` and never ends early.
+// as exact as `std::condition_variable::wait_until` and never ends early. A
+// step of the wall clock, forwards or back, does not change when it ends.
 Clock& GetRealClock();
+
+// Returns a clock that counts the time during which the machine is suspended,
+// for waits whose limits mean hours of the world and not of the program:
+//
+//   waiter::Waiter wait(GetStatus, {.timeout = absl::Hours(8),
+//                                   .clock = &waiter::GetBootTimeClock()});
+//
+// A sleep whose time comes during a suspension ends within a second after it.
+// For that, a thread that sleeps wakes every second. The time is that of
+// `CLOCK_BOOTTIME` where there is one, as on Linux, and of
+// `std::chrono::steady_clock` elsewhere, which counts suspensions on macOS and
+// Windows. Its times are not those of the real clock, and it has no cheaper
+// reading. Never destroyed.
+Clock& GetBootTimeClock();
 
 }  // namespace waiter
 

@@ -14,12 +14,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/durable/blocking_store.h"
+#include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
+#include "waiter/durable/worker.h"
+#include "waiter/poll.h"
 
 namespace waiter::internal {
 namespace {
@@ -267,6 +272,39 @@ TEST_F(StoreThreadTest, TimersRunInTheOrderOfTheirTimes) {
   EXPECT_THAT(order, ElementsAre(0, 1, 2));
   EXPECT_GE(store_->clock().MonotonicNow(),
             now + std::chrono::milliseconds(20));
+}
+
+TEST_F(StoreThreadTest, ChildOfAForkExitsWithCopiesOfTheStoreAndItsUsers) {
+  Start();
+  static std::shared_ptr<StoreThread> store = store_;
+  static std::unique_ptr<DurableWaits> waits = *DurableWaits::Make(store, {});
+  static std::unique_ptr<DurableWaits> without_threads =
+      *DurableWaits::Make(store, {.threads = 0});
+  static std::unique_ptr<DurableClient> client =
+      *DurableClient::Make(store, {});
+  ASSERT_TRUE(Open("a").get().ok());
+  for (auto* worker : {&waits, &without_threads}) {
+    ASSERT_TRUE((*worker)
+                    ->Register(
+                        "name", {.timeout = absl::Hours(1)},
+                        [](const DurablePoll&) -> Poll<std::string> {
+                          return NotReady();
+                        },
+                        nullptr)
+                    .ok());
+    (*worker)->Start();
+  }
+
+  EXPECT_EQ(ExitOfChild([&] {
+              store_ = nullptr;
+              waits = nullptr;
+            }),
+            "exited with 0");
+  EXPECT_TRUE(Open("b").get().ok());
+  without_threads = nullptr;
+  waits = nullptr;
+  client = nullptr;
+  store = nullptr;
 }
 
 }  // namespace

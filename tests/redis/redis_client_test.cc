@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
@@ -387,6 +388,24 @@ TEST_F(RedisClientTest, ManyThreadsMayCall) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(replies, 800);
+}
+
+TEST_F(RedisClientTest, ChildOfAForkExitsAndLeavesTheConnectionAlone) {
+  const RedisServer server;
+  static std::shared_ptr<RedisClient> client;
+  client = MakeClient(server.Url());
+  static const auto unreachable = MakeClient("redis://127.0.0.1:1");
+  ASSERT_TRUE(Call(*client, add_).ok());
+
+  EXPECT_EQ(ExitOfChild([&] {
+              client->Call(add_, {"key"}, {"7"}, replies_.Next());
+              client = nullptr;
+            }),
+            "exited with 0");
+  const absl::StatusOr<RedisReply> sum = Call(*client, add_);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(sum->integer, 14);
+  client = nullptr;
 }
 
 TEST(RedisClientUrlTest, ErrorsOfUrlAndOptionsNameTheFieldAndNoSecret) {

@@ -73,7 +73,14 @@ absl::StatusOr<std::unique_ptr<DurableWaits>> DurableWaits::Make(
 DurableWaits::DurableWaits(std::shared_ptr<internal::DurableWorker> worker)
     : worker_(std::move(worker)) {}
 
-DurableWaits::~DurableWaits() { worker_->Stop(); }
+DurableWaits::~DurableWaits() {
+  if (worker_->IsCopy()) {
+    // Never freed, with the store, as threads of the parent were inside.
+    new std::shared_ptr<internal::DurableWorker>(worker_);
+  } else {
+    worker_->Stop();
+  }
+}
 
 absl::Status DurableWaits::Register(const std::string& name, WaitOptions policy,
                                     DurableFunction function,

@@ -48,6 +48,7 @@
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
 #include "waiter/internal/mutex.h"
+#include "waiter/internal/thread.h"
 #include "waiter/result.h"
 #include "waiter/token.h"
 
@@ -66,6 +67,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void Stop();
   DurableWaitsState State() const;
   MonotonicTime RunDue() { return engine_->RunDue(); }
+  // Returns whether this is a copy in a child process, which must not use it.
+  bool IsCopy() const { return home_.IsLeft(); }
 
  private:
   using Nanoseconds = std::chrono::nanoseconds;
@@ -177,6 +180,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
     };
   }
 
+  const HomeProcess home_ = HomeProcess::Current();
   const std::shared_ptr<WaitStore> store_;
   Clock& clock_;
   const DurableWaitsOptions options_;

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -187,20 +186,18 @@ class StoreThread::Loop {
 
 StoreThread::StoreThread(std::unique_ptr<BlockingWaitStore> store)
     : loop_(std::make_shared<Loop>(std::move(store))) {
-  thread_ = std::thread([loop = loop_] { loop->Serve(); });
+  thread_.Start([loop = loop_] { loop->Serve(); });
 }
 
 StoreThread::~StoreThread() {
+  if (thread_.IsGone()) return;
   loop_->Stop();
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
-  } else {
-    thread_.join();
-  }
+  thread_.End();
 }
 
 template <typename T, typename Run>
 void StoreThread::Call(bool writes, Callback<T> callback, Run run) {
+  if (thread_.IsGone()) return;
   loop_->Add(std::make_unique<TypedStoreCall<T, Run>>(
       writes, std::move(callback), std::move(run)));
 }
@@ -315,6 +312,7 @@ void StoreThread::Inspect(WaitPartition partition,
 }
 
 void StoreThread::RunAt(MonotonicTime time, std::function<void()> timer) {
+  if (thread_.IsGone()) return;
   loop_->AddTimer(time, std::move(timer));
 }
 

@@ -19,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,6 +26,7 @@
 #include "waiter/clock.h"
 #include "waiter/durable/blocking_store.h"
 #include "waiter/durable/store.h"
+#include "waiter/internal/thread.h"
 
 namespace waiter::internal {
 
@@ -90,7 +90,7 @@ class StoreThread final : public WaitStore {
   void Call(bool writes, Callback<T> callback, Run run);
 
   const std::shared_ptr<Loop> loop_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace waiter::internal

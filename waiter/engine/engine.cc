@@ -81,6 +81,8 @@ WaitEngine::WaitEngine(const WaitEngineOptions& options)
 WaitEngine::~WaitEngine() { ShutDown(); }
 
 void WaitEngine::ShutDown() {
+  // The workers then stay as they are: their references do not end.
+  if (!workers_.empty() && workers_.front()->IsGone()) return;
   for (const internal::EngineWorkerRef& worker : workers_) {
     worker->RequireOutside();
   }

@@ -11,6 +11,7 @@
 #include "absl/functional/any_invocable.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
+#include "waiter/engine/engine_worker.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/task_gate.h"
 #include "waiter/engine/worker_thread.h"
@@ -36,6 +37,7 @@ EngineRequests::EngineRequests(EngineWorker& worker, Clock& clock,
 
 template <typename Put>
 void EngineRequests::Post(Put put) {
+  if (worker_.IsGone()) return;
   if (WorkerThread::current() == &worker_ && !mailbox_.has_mail()) {
     put(own_);
   } else {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -124,14 +123,14 @@ WorkerThread::Scope EngineWorker::Enter() {
 }
 
 void EngineWorker::RequireNoThread() const {
-  if (thread_.joinable()) {
+  if (thread_.has_started()) {
     Die("WaitEngine::Run and RunDue are for engines with 0 threads; this "
         "engine has threads that run its waits");
   }
 }
 
 void EngineWorker::StartThread() {
-  thread_ = std::thread([this] { Drive(/*until_shut_down=*/true); });
+  thread_.Start([this] { Drive(/*until_shut_down=*/true); });
 }
 
 void EngineWorker::Run() {
@@ -171,19 +170,19 @@ void EngineWorker::RequireOutside() const {
 
 void EngineWorker::BeginShutDown() {
   // Without a thread, `AwaitShutDown` does the work.
-  if (thread_.joinable()) requests_.WakeThread();
+  if (thread_.has_started()) requests_.WakeThread();
   shut_down_.Begin();
 }
 
 bool EngineWorker::AwaitShutDown() {
-  if (thread_.joinable()) return requests_.AwaitRest();
+  if (thread_.has_started()) return requests_.AwaitRest();
   Run();
   return false;
 }
 
 void EngineWorker::EndShutDown() {
   requests_.Close();
-  if (thread_.joinable()) thread_.join();
+  if (thread_.has_started()) thread_.End();
   references_.Settle();
   executor_.Forget();
 }

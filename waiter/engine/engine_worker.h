@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "waiter/clock.h"
@@ -34,6 +33,7 @@
 #include "waiter/engine/wait_timers.h"
 #include "waiter/engine/worker_references.h"
 #include "waiter/engine/worker_shut_down.h"
+#include "waiter/internal/thread.h"
 
 namespace waiter::internal {
 
@@ -75,6 +75,8 @@ class EngineWorker {
   // Takes the first record out of a queue that is not empty.
   EngineRecord& Pop(EngineQueue& waits) const;
   EngineRequests& requests() { return requests_; }
+  // Returns whether this is a copy in a child process, without its thread.
+  bool IsGone() const { return thread_.IsGone(); }
 
   // The following belong to the worker's thread: the one of `StartThread`, or,
   // without it, one thread at a time.
@@ -134,7 +136,7 @@ class EngineWorker {
 
   // Members of the worker's thread.
   WaitStepper stepper_;
-  std::thread thread_;
+  Thread thread_;
   EngineQueue new_waits_;  // Taken from the mailbox, and not begun yet.
   std::vector<WaitTimers::Timer> due_;
   std::vector<WaitRef> polling_;

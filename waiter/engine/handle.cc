@@ -57,7 +57,7 @@ void WaitHandle::Destroy() {
   if (wait_.wait.worker.get() == nullptr) return;
   const bool was_pending = pending();
   internal::WaitCanceller wait = std::exchange(wait_, {});
-  if (!was_pending) return;
+  if (!was_pending || wait.wait.worker->IsGone()) return;
   if (wait.stop.stop_possible()) {
     // The poll that is told may answer at once, and must not end the wait.
     wait.wait.record->gate.Forbid(wait.wait.generation);

@@ -134,13 +134,7 @@ class BasicMailbox {
   void SleepUntil(MonotonicTime wake_up) {
     const Lock lock(mutex_);
     sleep_ = SleepKind::kTimed;
-    while (!has_mail()) {
-      // A wait until `max()` would overflow in the standard library.
-      if (wake_up == MonotonicTime::max()) {
-        woken_.Wait();
-      } else if (!woken_.WaitUntil(wake_up)) {
-        break;
-      }
+    while (!has_mail() && woken_.WaitUntil(wake_up)) {
     }
     sleep_ = SleepKind::kAwake;
   }

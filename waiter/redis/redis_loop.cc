@@ -16,7 +16,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,26 +83,24 @@ void RedisLoop::Start() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([self = shared_from_this()] { self->Run(); });
+  thread_.Start([self = shared_from_this()] { self->Run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void RedisLoop::Stop() {
+  if (thread_.IsGone()) return;
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
   }
   pipe_->Wake();
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
-  } else {
-    thread_.join();
-  }
+  thread_.End();
 }
 
 void RedisLoop::Call(const RedisScript& script, std::vector<std::string> keys,
                      std::vector<std::string> arguments,
                      RedisCaller::Callback callback) {
+  if (thread_.IsGone()) return;
   const MonotonicTime deadline =
       SaturatingAdd(clock_.MonotonicNow(), call_timeout_);
   bool wakes = false;
@@ -125,6 +122,7 @@ void RedisLoop::Call(const RedisScript& script, std::vector<std::string> keys,
 }
 
 void RedisLoop::RunAt(MonotonicTime time, std::function<void()> timer) {
+  if (thread_.IsGone()) return;
   bool wakes = false;
   {
     const MutexLock lock(mutex_);

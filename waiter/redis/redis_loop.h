@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -22,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
+#include "waiter/internal/thread.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_link.h"
@@ -100,7 +100,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
   const int64_t max_pending_;
   Clock& clock_;
   const std::shared_ptr<const WakePipe> pipe_;
-  std::thread thread_;  // Used by `Start` and `Stop`.
+  Thread thread_;  // Used by `Start` and `Stop`.
   std::vector<pollfd> fds_;
 
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
@@ -26,6 +25,7 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/stop_token.h"
 
@@ -85,7 +85,7 @@ SimulatedClock::Participant::~Participant() {
     std::swap(own->thread, thread_->thread);
   }
   clock_->participants_.erase(thread_);
-  clock_->changed_.notify_all();
+  clock_->changed_.Notify();
 }
 
 void SimulatedClock::CallAt(absl::Duration time,
@@ -112,12 +112,12 @@ void SimulatedClock::StepWallClock(absl::Duration step) {
 }
 
 void SimulatedClock::AwaitSleepers(int count) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
-    return std::ranges::count_if(sleepers_, [&](const Sleeper& sleeper) {
-             return IsAsleep(sleeper);
-           }) >= count;
-  });
+  const std::lock_guard lock(mutex_);
+  while (std::ranges::count_if(sleepers_, [&](const Sleeper& sleeper) {
+           return IsAsleep(sleeper);
+         }) < count) {
+    changed_.Wait();
+  }
 }
 
 absl::Duration SimulatedClock::Elapsed() { return SinceStart(MonotonicNow()); }
@@ -146,7 +146,7 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
   const absl::Cleanup leave = [&] {
     if (!lock.owns_lock()) lock.lock();
     sleepers_.erase(self);
-    changed_.notify_all();
+    changed_.Notify();
   };
   if (!is_participant && is_late_ && stray_mover_ == thread) ReportLate(lock);
   // Another thread may move the time while a call of this one sleeps.
@@ -163,7 +163,7 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
   const waiter::stop_callback on_stop(stop, [&] {
     const std::lock_guard stop_lock(mutex_);
     self->stopped = true;
-    changed_.notify_all();
+    changed_.Notify();
   });
   // The destructor of `on_stop` may wait for the callback, which takes the
   // lock.
@@ -175,7 +175,7 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
           absl::ToChronoNanoseconds(
               std::min(guard_.stall_limit, absl::Hours(24 * 365))));
   lock.lock();
-  changed_.notify_all();
+  changed_.Notify();
   auto quiet_since = std::chrono::steady_clock::now();
   while (IsAsleep(*self)) {
     const MonotonicTime next = NextWakeUp();
@@ -189,9 +189,8 @@ void SimulatedClock::SleepUntil(MonotonicTime wake_up,
       continue;
     }
     quiet_since = std::max(quiet_since, moved_at_);
-    if (changed_.wait_until(lock, quiet_since + stall_limit) ==
-            std::cv_status::timeout &&
-        IsAsleep(*self) && quiet_since >= moved_at_) {
+    if (!changed_.WaitUntil(quiet_since + stall_limit) && IsAsleep(*self) &&
+        quiet_since >= moved_at_) {
       ReportStall(lock);
       quiet_since = std::chrono::steady_clock::now();
     }
@@ -258,7 +257,7 @@ MonotonicTime SimulatedClock::NextWakeUp() const {
 }
 
 void SimulatedClock::MoveTo(MonotonicTime time,
-                            std::unique_lock<std::mutex>& lock) {
+                            std::unique_lock<internal::Mutex>& lock) {
   while (!calls_.empty() && calls_.begin()->first <= time) {
     now_ = std::max(now_, calls_.begin()->first);
     const auto caller =
@@ -266,7 +265,7 @@ void SimulatedClock::MoveTo(MonotonicTime time,
     const absl::Cleanup end_call = [&] {
       lock.lock();
       callers_.erase(caller);
-      changed_.notify_all();
+      changed_.Notify();
     };
     // Destroyed without the lock, as its captures are the user's.
     const std::function<void()> call = std::move(calls_.begin()->second);
@@ -276,10 +275,10 @@ void SimulatedClock::MoveTo(MonotonicTime time,
   }
   now_ = std::max(now_, time);
   moved_at_ = std::chrono::steady_clock::now();
-  changed_.notify_all();
+  changed_.Notify();
 }
 
-void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
+void SimulatedClock::ReportStall(std::unique_lock<internal::Mutex>& lock) {
   std::string text = absl::StrCat(
       "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
@@ -295,7 +294,7 @@ void SimulatedClock::ReportStall(std::unique_lock<std::mutex>& lock) {
   Report(text, lock);
 }
 
-void SimulatedClock::ReportLate(std::unique_lock<std::mutex>& lock) {
+void SimulatedClock::ReportLate(std::unique_lock<internal::Mutex>& lock) {
   stray_mover_ = {};
   is_late_ = false;
   if (participants_.empty()) return;
@@ -309,7 +308,7 @@ void SimulatedClock::ReportLate(std::unique_lock<std::mutex>& lock) {
 }
 
 void SimulatedClock::Report(std::string_view text,
-                            std::unique_lock<std::mutex>& lock) {
+                            std::unique_lock<internal::Mutex>& lock) {
   lock.unlock();
   (guard_.on_stall ? guard_.on_stall : PrintAndAbort)(text);
   lock.lock();

@@ -194,6 +194,10 @@ struct DurableWaitsState {
 };
 
 // A worker. Thread-safe, except for `RunDue`.
+//
+// A child of fork(2) may only destroy its copy, for example by exit(3), which
+// gives back no waits of the parent, and does the same with copies of stores
+// and clients.
 class DurableWaits {
  public:
   // Returns a worker without names, or the error of `Validate`.

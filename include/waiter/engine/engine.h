@@ -283,6 +283,11 @@ concept WaitBatchCallback = std::copy_constructible<Callback> &&
 // and cancel waits. A function that blocks holds up all waits of its thread:
 // run it on an executor (engine/engine.h), or use an `AsyncWaiter`.
 //
+// A child of fork(2) has no threads of its parent's engine. It may destroy its
+// copy of the engine, for example by exit(3), and its copies of handles, whose
+// other calls then do nothing either. This frees no memory of the engine. The
+// child must not start waits on it, but may make another engine.
+//
 // With several threads, waits are distributed in turn. A wait that is started
 // inside of a function of another wait stays on the thread of that wait.
 class WaitEngine {

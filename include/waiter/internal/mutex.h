@@ -5,15 +5,20 @@
 // `ABSL_GUARDED_BY` which mutex they need, and `-Wthread-safety` finds every
 // access without it.
 //
-// These wrap the standard's types and not Abseil's: built by g++, those make
+// The mutex wraps the standard's and not Abseil's: built by g++, that makes
 // ThreadSanitizer report false races.
 
 #ifndef WAITER_INTERNAL_MUTEX_H_
 #define WAITER_INTERNAL_MUTEX_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
+
+#ifdef _WIN32
+#include <vector>
+#else
+#include <pthread.h>
+#endif
 
 #include "absl/base/thread_annotations.h"
 
@@ -25,8 +30,9 @@ class ABSL_LOCKABLE Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  // The names are those that `std::unique_lock` calls.
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
   // Tells clang that the caller holds this, in a lambda that is called under
   // the mutex. Does nothing else.
@@ -43,9 +49,9 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
       : mutex_(mutex) {
-    mutex_.Lock();
+    mutex_.lock();
   }
-  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
@@ -54,33 +60,41 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
+// Sleeps by the monotonic clock on every system. The standard's condition
+// variable does so only where the system has `pthread_cond_clockwait`;
+// elsewhere it sleeps by the wall clock, and a clock that is set back prolongs
+// the sleep.
+//
 // All calls require the mutex that the constructor names, so a notification
 // touches nothing after the notified thread could free the condition.
 class Condition {
  public:
-  explicit Condition(Mutex& mutex) : mutex_(mutex) {}
+  explicit Condition(Mutex& mutex);
+  ~Condition();
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
 
   // Releases the mutex, blocks until notified, and takes the mutex again. May
   // also return for no reason.
-  void Wait() {
-    std::unique_lock lock(mutex_.mutex_, std::adopt_lock);
-    condition_.wait(lock);
-    lock.release();
-  }
+  void Wait();
 
-  // The same until `time` at the latest. Returns false then.
-  bool WaitUntil(std::chrono::steady_clock::time_point time) {
-    std::unique_lock lock(mutex_.mutex_, std::adopt_lock);
-    const std::cv_status status = condition_.wait_until(lock, time);
-    lock.release();
-    return status == std::cv_status::no_timeout;
-  }
+  // The same until `time` at the latest, which may be any time. Returns false
+  // then.
+  bool WaitUntil(std::chrono::steady_clock::time_point time);
 
-  void Notify() { condition_.notify_all(); }
+  // Wakes all threads.
+  void Notify();
 
  private:
   Mutex& mutex_;
-  std::condition_variable condition_;
+#ifdef _WIN32
+  template <typename... Limit>
+  void Sleep(Limit... limit);
+
+  std::vector<void*> sleepers_;  // The events that wake them.
+#else
+  pthread_cond_t condition_;
+#endif
 };
 
 }  // namespace waiter::internal

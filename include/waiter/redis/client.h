@@ -128,6 +128,10 @@ concept IsComplete = requires {
 // pipelined, and makes a new one whenever it breaks, with growing, jittered
 // delays. Thread-safe.
 //
+// A child of fork(2) has no thread of its parent's client, and must not use the
+// connection. It may destroy its copy, for example by exit(3), and make another
+// client. Other calls of the copy never call back.
+//
 // A host name is looked up again for each connection, on another thread,
 // because nothing can interrupt a lookup. A lookup that hangs holds up neither
 // timers nor the destructor, and its thread ends when the system gives up. If a
@@ -216,7 +220,7 @@ class RedisClusterLoop;
 //
 // One thread holds all connections, one for each primary that is used, so that
 // callbacks and timers never run at the same time. A slow callback holds up the
-// calls to all nodes. Thread-safe.
+// calls to all nodes. Thread-safe. For children of fork(2), see `RedisClient`.
 class RedisCluster final : public RedisCaller {
  public:
   // Returns a client that connects in the background, or an error of a URL or

@@ -46,7 +46,6 @@
 #include <cassert>
 #include <chrono>
 #include <concepts>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -60,6 +59,7 @@
 
 #include "absl/time/time.h"
 #include "waiter/clock.h"
+#include "waiter/internal/mutex.h"
 #include "waiter/poll.h"
 #include "waiter/stop_token.h"
 
@@ -179,16 +179,16 @@ class SimulatedClock final : public Clock {
   bool TakePart();
   bool MayMove() const;
   MonotonicTime NextWakeUp() const;
-  void MoveTo(MonotonicTime time, std::unique_lock<std::mutex>& lock);
-  void ReportStall(std::unique_lock<std::mutex>& lock);
-  void ReportLate(std::unique_lock<std::mutex>& lock);
-  void Report(std::string_view text, std::unique_lock<std::mutex>& lock);
+  void MoveTo(MonotonicTime time, std::unique_lock<internal::Mutex>& lock);
+  void ReportStall(std::unique_lock<internal::Mutex>& lock);
+  void ReportLate(std::unique_lock<internal::Mutex>& lock);
+  void Report(std::string_view text, std::unique_lock<internal::Mutex>& lock);
 
   const Mode mode_;
   const StallGuard guard_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  internal::Mutex mutex_;
+  internal::Condition changed_{mutex_};
   MonotonicTime now_;
   absl::Duration wall_step_;
   std::chrono::steady_clock::time_point moved_at_{};  // In real time.

@@ -15,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,6 +23,7 @@
 #include "waiter/classify.h"
 #include "waiter/clock.h"
 #include "waiter/delay_source.h"
+#include "waiter/internal/thread.h"
 #include "waiter/interop/internal/curl_client.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/http_judge.h"
@@ -62,31 +62,13 @@ struct HttpWatchOptions {
   std::function<void(CURL*)> configure = nullptr;
 };
 
-// Reports the changes in a stream of events to the waits that poll for them.
-// With a Kubernetes object:
-//
-//   waiter::PollNotifier changed;
-//   const auto watched = std::make_shared<waiter::WatchedDelays>(
-//       [changed] { changed.PollNow(); }, absl::Seconds(30));
-//   const waiter::HttpWatch watch(
-//       {.url = pods + "?watch=true&fieldSelector=metadata.name%3Dweb-0"},
-//       watched);
-//   waiter::Waiter wait(waiter::HttpPoller({.url = pods + "/web-0"}, IsReady),
-//                       {.delay_source = watched});
-//   wait.Wait({.notifier = &changed});
-//
-// The polls read the state. The watch only says when, so it needs neither a
-// `resourceVersion` nor the id of the last event, and a stream that expires
-// (410 of Kubernetes, as a status or in an event) is only opened again.
-//
-// Has a thread, which follows the stream and connects again whenever it ends.
-// The destructor ends it, and blocks only as long as the functions do that the
-// thread calls. It must not run inside of one of them.
-class HttpWatch {
+namespace internal {
+
+// Follows the stream of an `HttpWatch`, on its thread.
+class StreamFollower {
  public:
-  // `delays` must not be null.
-  HttpWatch(HttpRequest request, std::shared_ptr<WatchedDelays> delays,
-            HttpWatchOptions options = {})
+  StreamFollower(HttpRequest request, std::shared_ptr<WatchedDelays> delays,
+                 HttpWatchOptions options)
       : sink_(std::move(delays), std::move(options.is_change)),
         client_(std::move(request),
                 {.max_body = 65'536,
@@ -99,27 +81,32 @@ class HttpWatch {
             .classifier =
                 std::move(options.classifier).With(410, PollStatus::kNotReady)},
         backoff_(options.backoff),
-        thread_([this, on_refused = std::move(options.on_refused)] {
-          Run(on_refused);
-        }) {}
-  ~HttpWatch() {
-    stop_.request_stop();
-    thread_.join();
+        on_refused_(std::move(options.on_refused)) {}
+
+  void Run() {
+    Waiter connect(
+        [this](const PollContext& context) { return Follow(context); },
+        {.name = "watch",
+         .timeout = absl::InfiniteDuration(),
+         .backoff = backoff_});
+    const WaitResult<> end = connect.Wait(stop_.get_token());
+    if (end.reason() == StopReason::kFailed && on_refused_ != nullptr) {
+      on_refused_(end.status());
+    }
   }
-  HttpWatch(const HttpWatch&) = delete;
-  HttpWatch& operator=(const HttpWatch&) = delete;
+
+  void Stop() { stop_.request_stop(); }
 
  private:
   // Takes what the client reads.
-  class Sink final : public internal::StreamSink {
+  class Sink final : public StreamSink {
    public:
     Sink(std::shared_ptr<WatchedDelays> delays,
          std::function<bool(std::string_view)> is_change)
         : delays_(std::move(delays)), is_change_(std::move(is_change)) {}
 
     void OnResponse(const HttpResponse& response) override {
-      events_.emplace(
-          internal::StreamEvents::FormatOf(response.header("Content-Type")));
+      events_.emplace(StreamEvents::FormatOf(response.header("Content-Type")));
       connected_at_ = GetRealClock().MonotonicNow();
       delays_->OnConnected();
     }
@@ -145,7 +132,7 @@ class HttpWatch {
    private:
     const std::shared_ptr<WatchedDelays> delays_;
     const std::function<bool(std::string_view)> is_change_;
-    std::optional<internal::StreamEvents> events_;  // While connected.
+    std::optional<StreamEvents> events_;  // While connected.
     MonotonicTime connected_at_;
   };
 
@@ -164,26 +151,14 @@ class HttpWatch {
     };
   }
 
-  void Run(const std::function<void(const absl::Status&)>& on_refused) {
-    Waiter connect(
-        [this](const PollContext& context) { return Follow(context); },
-        {.name = "watch",
-         .timeout = absl::InfiniteDuration(),
-         .backoff = backoff_});
-    const WaitResult<> end = connect.Wait(stop_.get_token());
-    if (end.reason() == StopReason::kFailed && on_refused != nullptr) {
-      on_refused(end.status());
-    }
-  }
-
   Poll<> Follow(const PollContext& context) {
-    internal::HttpOutcome outcome = client_.Send(context);
+    HttpOutcome outcome = client_.Send(context);
     const std::optional<absl::Duration> delay =
         sink_.End(backoff_.initial_delay);
-    Poll<> found = internal::JudgeOutcome(
-        outcome, {.http = rules_,
-                  .unreachable = PollStatus::kServerError,
-                  .needs_body = false});
+    Poll<> found =
+        JudgeOutcome(outcome, {.http = rules_,
+                               .unreachable = PollStatus::kServerError,
+                               .needs_body = false});
     if (found.status() == PollStatus::kSuccess) {
       found = NotReady("the stream ended");
     }
@@ -192,11 +167,56 @@ class HttpWatch {
   }
 
   Sink sink_;
-  internal::CurlClient client_;
+  CurlClient client_;
   const HttpRules rules_;
   const BackoffOptions backoff_;
+  const std::function<void(const absl::Status&)> on_refused_;
   stop_source stop_;
-  std::thread thread_;  // Uses all of the above.
+};
+
+}  // namespace internal
+
+// Reports the changes in a stream of events to the waits that poll for them.
+// With a Kubernetes object:
+//
+//   waiter::PollNotifier changed;
+//   const auto watched = std::make_shared<waiter::WatchedDelays>(
+//       [changed] { changed.PollNow(); }, absl::Seconds(30));
+//   const waiter::HttpWatch watch(
+//       {.url = pods + "?watch=true&fieldSelector=metadata.name%3Dweb-0"},
+//       watched);
+//   waiter::Waiter wait(waiter::HttpPoller({.url = pods + "/web-0"}, IsReady),
+//                       {.delay_source = watched});
+//   wait.Wait({.notifier = &changed});
+//
+// The polls read the state. The watch only says when, so it needs neither a
+// `resourceVersion` nor the id of the last event, and a stream that expires
+// (410 of Kubernetes, as a status or in an event) is only opened again.
+//
+// Has a thread, which follows the stream and connects again whenever it ends.
+// The destructor ends it, and blocks only as long as the functions do that the
+// thread calls. It must not run inside of one of them. In a child of fork(2) it
+// leaves the connection to the parent.
+class HttpWatch {
+ public:
+  // `delays` must not be null.
+  HttpWatch(HttpRequest request, std::shared_ptr<WatchedDelays> delays,
+            HttpWatchOptions options = {})
+      : follower_(std::make_shared<internal::StreamFollower>(
+            std::move(request), std::move(delays), std::move(options))) {
+    thread_.Start([follower = follower_] { follower->Run(); });
+  }
+  ~HttpWatch() {
+    if (thread_.IsGone()) return;
+    follower_->Stop();
+    thread_.End();
+  }
+  HttpWatch(const HttpWatch&) = delete;
+  HttpWatch& operator=(const HttpWatch&) = delete;
+
+ private:
+  const std::shared_ptr<internal::StreamFollower> follower_;
+  internal::Thread thread_;
 };
 
 }  // namespace waiter

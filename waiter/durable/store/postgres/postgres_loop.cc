@@ -16,7 +16,6 @@
 #include <iterator>
 #include <memory>
 #include <random>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -58,24 +57,22 @@ void PostgresLoop::Start() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([self = shared_from_this()] { self->Run(); });
+  thread_.Start([self = shared_from_this()] { self->Run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void PostgresLoop::Stop() {
+  if (thread_.IsGone()) return;
   {
     const MutexLock lock(mutex_);
     stops_ = true;
   }
   pipe_.Wake();
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
-  } else {
-    thread_.join();
-  }
+  thread_.End();
 }
 
 void PostgresLoop::Add(std::unique_ptr<PostgresCall> call) {
+  if (thread_.IsGone()) return;
   call->deadline = SaturatingAdd(GetRealClock().MonotonicNow(), call_timeout_);
   bool is_asleep = false;
   {
@@ -87,6 +84,7 @@ void PostgresLoop::Add(std::unique_ptr<PostgresCall> call) {
 }
 
 void PostgresLoop::RunAt(MonotonicTime time, std::function<void()> timer) {
+  if (thread_.IsGone()) return;
   bool is_asleep = false;
   {
     const MutexLock lock(mutex_);

@@ -27,7 +27,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,6 +40,7 @@
 #include "waiter/durable/store/postgres/postgres_session.h"
 #include "waiter/durable/store/postgres/postgres_values.h"
 #include "waiter/internal/mutex.h"
+#include "waiter/internal/thread.h"
 #include "waiter/redis/redis_loop.h"
 
 namespace waiter::internal {
@@ -136,7 +136,7 @@ class PostgresLoop : public std::enable_shared_from_this<PostgresLoop> {
   const PostgresConfig config_;
   const std::chrono::nanoseconds call_timeout_;
   const WakePipe pipe_;
-  std::thread thread_;  // Of `Start` and `Stop`.
+  Thread thread_;  // Of `Start` and `Stop`.
 
   std::optional<PostgresSession> session_;
   Calls queue_;      // To share transactions.

@@ -1,0 +1,169 @@
+// Copyright 2026 The Waiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+#include "waiter/internal/mutex.h"
+
+#ifdef _WIN32
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+
+#include <ratio>
+#include <vector>
+#else
+#include <pthread.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+
+namespace waiter::internal {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+#if defined(_WIN32) || defined(__APPLE__)
+namespace {
+
+// Returns the time until `time`, or the longest sleep that cannot overflow.
+nanoseconds TimeUntil(steady_clock::time_point time) {
+  const steady_clock::time_point now = steady_clock::now();
+  return std::min<nanoseconds>(std::max(time, now) - now,
+                               std::chrono::hours(24));
+}
+
+}  // namespace
+#endif
+
+#ifdef _WIN32
+namespace {
+
+// What one thread sleeps on.
+class Sleeper {
+ public:
+  static Sleeper& OfThread() {
+    thread_local Sleeper sleeper;
+    return sleeper;
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  ~Sleeper() {
+    CloseHandle(woken_);
+    CloseHandle(timer_);
+  }
+
+  HANDLE woken() const { return woken_; }
+  void Sleep() { WaitForSingleObject(woken_, INFINITE); }
+  void Sleep(nanoseconds limit) {
+    using Ticks = std::chrono::duration<int64_t, std::ratio<1, 10'000'000>>;
+    LARGE_INTEGER due;
+    // Negative: from now on, whatever becomes of the wall clock.
+    due.QuadPart = -std::chrono::ceil<Ticks>(limit).count();
+    SetWaitableTimer(timer_, &due, 0, nullptr, nullptr, FALSE);
+    const HANDLE either[] = {woken_, timer_};
+    WaitForMultipleObjects(2, either, FALSE, INFINITE);
+  }
+
+ private:
+  Sleeper() {
+#ifdef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
+    timer_ = CreateWaitableTimerExW(nullptr, nullptr,
+                                    CREATE_WAITABLE_TIMER_HIGH_RESOLUTION,
+                                    TIMER_ALL_ACCESS);
+#endif
+    // Before Windows 10 1803, timers are as coarse as all else: 16 ms.
+    if (timer_ == nullptr)
+      timer_ = CreateWaitableTimerW(nullptr, TRUE, nullptr);
+  }
+
+  const HANDLE woken_ = CreateEventW(nullptr, /*bManualReset=*/FALSE,
+                                     /*bInitialState=*/FALSE, nullptr);
+  HANDLE timer_ = nullptr;
+};
+
+}  // namespace
+
+Condition::Condition(Mutex& mutex) : mutex_(mutex) {}
+
+Condition::~Condition() = default;
+
+template <typename... Limit>
+void Condition::Sleep(Limit... limit) {
+  Sleeper& sleeper = Sleeper::OfThread();
+  sleepers_.push_back(sleeper.woken());
+  mutex_.unlock();
+  sleeper.Sleep(limit...);
+  mutex_.lock();
+  // It is still there if the limit was first, or if a notification after the
+  // limit of an earlier sleep has ended this one.
+  std::erase(sleepers_, sleeper.woken());
+}
+
+void Condition::Wait() { Sleep(); }
+
+bool Condition::WaitUntil(steady_clock::time_point time) {
+  Sleep(TimeUntil(time));
+  return steady_clock::now() < time;
+}
+
+void Condition::Notify() {
+  for (const HANDLE sleeper : sleepers_) SetEvent(sleeper);
+  sleepers_.clear();
+}
+
+#else  // POSIX
+
+namespace {
+
+timespec ToTimespec(nanoseconds time) {
+  const auto whole = std::chrono::floor<seconds>(time);
+  timespec result = {};
+  result.tv_sec = static_cast<time_t>(
+      std::min<int64_t>(whole.count(), std::numeric_limits<time_t>::max()));
+  result.tv_nsec = static_cast<long>((time - whole).count());
+  return result;
+}
+
+}  // namespace
+
+Condition::Condition(Mutex& mutex) : mutex_(mutex) {
+#ifdef __APPLE__
+  pthread_cond_init(&condition_, nullptr);
+#else
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&condition_, &attributes);
+  pthread_condattr_destroy(&attributes);
+#endif
+}
+
+Condition::~Condition() { pthread_cond_destroy(&condition_); }
+
+void Condition::Wait() {
+  pthread_cond_wait(&condition_, mutex_.mutex_.native_handle());
+}
+
+bool Condition::WaitUntil(steady_clock::time_point time) {
+#ifdef __APPLE__
+  const timespec limit = ToTimespec(TimeUntil(time));
+  pthread_cond_timedwait_relative_np(&condition_, mutex_.mutex_.native_handle(),
+                                     &limit);
+#else
+  const timespec limit =
+      ToTimespec(std::max(time, steady_clock::time_point()).time_since_epoch());
+  pthread_cond_timedwait(&condition_, mutex_.mutex_.native_handle(), &limit);
+#endif
+  return steady_clock::now() < time;
+}
+
+void Condition::Notify() { pthread_cond_broadcast(&condition_); }
+
+#endif
+
+}  // namespace waiter::internal
