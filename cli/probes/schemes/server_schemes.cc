@@ -66,10 +66,8 @@ absl::Status ParseUnix(std::string_view rest, const Scheme& scheme,
 // Reads USER:PASSWORD, and the name of the database.
 absl::Status ReadLogin(const UrlParts& parts, bool has_database,
                        const Scheme& scheme, ServerTarget& server) {
-  const std::pair<std::string_view, std::string_view> user =
-      absl::StrSplit(parts.user_info, absl::MaxSplits(':', 1));
-  server.user = PercentDecoded(user.first);
-  server.password = PercentDecoded(user.second);
+  server.user = parts.user;
+  server.password = parts.password;
   if (has_database) {
     std::string_view path = parts.path;
     absl::ConsumePrefix(&path, "/");
