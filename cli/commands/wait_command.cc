@@ -375,6 +375,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                          {.codes = arguments.code_map(),
                           .http = *http,
                           .login = arguments.login(),
+                          .hold_open = arguments.hold_open(),
                           .http_of = *std::move(http_of),
                           .operation = arguments.operation()});
     absl::StatusOr<std::vector<WaitTarget>> targets =

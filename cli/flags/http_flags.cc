@@ -71,11 +71,9 @@ absl::Status ReadMethod(std::string_view text, std::string& method) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadWholeFile(std::string_view path, size_t most) {
-  absl::StatusOr<std::string> text = ReadFile(std::string(path), most);
-  if (text.ok()) return text;
+absl::Status CannotRead(const absl::Status& why) {
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot read the file: ", text.status().message()));
+      absl::StrCat("cannot read the file: ", why.message()));
 }
 
 absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
@@ -97,8 +95,9 @@ absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
 
 absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
   if (!absl::ConsumePrefix(&text, "@")) return ReadHeaderLine(text, options);
-  const absl::StatusOr<std::string> lines = ReadWholeFile(text, kMaxHeaders);
-  if (!lines.ok()) return lines.status();
+  const absl::StatusOr<std::string> lines =
+      ReadTextFile(std::string(text), kMaxHeaders);
+  if (!lines.ok()) return CannotRead(lines.status());
   for (const auto& part : absl::StrSplit(*lines, '\n')) {
     const std::string line(absl::StripSuffix(part, "\r"));
     if (line.empty()) continue;
@@ -113,8 +112,9 @@ absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
 absl::Status ReadBearer(std::string_view text, HttpOptions& options) {
   std::string token;
   if (absl::ConsumePrefix(&text, "@")) {
-    absl::StatusOr<std::string> content = ReadWholeFile(text, kMaxHeaders);
-    if (!content.ok()) return content.status();
+    absl::StatusOr<std::string> content =
+        ReadTextFile(std::string(text), kMaxHeaders);
+    if (!content.ok()) return CannotRead(content.status());
     token = *std::move(content);
   } else if (absl::ConsumePrefix(&text, "env:")) {
     const std::string name(text);
@@ -145,8 +145,8 @@ absl::Status ReadData(std::string_view text, HttpOptions& options) {
     options.data = text;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> data = ReadWholeFile(text, kMaxData);
-  if (!data.ok()) return data.status();
+  absl::StatusOr<std::string> data = ReadFile(std::string(text), kMaxData);
+  if (!data.ok()) return CannotRead(data.status());
   options.data = *std::move(data);
   return absl::OkStatus();
 }

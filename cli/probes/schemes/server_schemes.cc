@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/probes/host_port.h"
 #include "cli/probes/probe.h"
@@ -147,15 +148,16 @@ absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
 absl::StatusOr<std::unique_ptr<Probe>> MakeWith(const Target& target,
                                                 ProbeFactory& factory,
                                                 NewConversation conversation,
-                                                std::string_view note = "") {
+                                                std::string_view note = "",
+                                                absl::Duration hold_open = {}) {
   return std::make_unique<SocketProbe>(
       factory.loop(), factory.resolver(), std::get<ServerTarget>(target.what),
-      std::move(conversation), factory.family(), note);
+      std::move(conversation), factory.family(), note, hold_open);
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeConnection(const Target& target,
                                                       ProbeFactory& factory) {
-  return MakeWith(target, factory, nullptr);
+  return MakeWith(target, factory, nullptr, "", factory.hold_open());
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeWithoutTls(const Target& target,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/scheme.h"
 #include "cli/probes/schemes/parse_target.h"
@@ -410,6 +412,39 @@ TEST_F(ProbesTest, AnswersMayComeByteByByte) {
 
 TEST_F(ProbesTest, ServerMayListenOnIpv6Only) {
   Check(RedisCases().front(), "::1");
+}
+
+TEST_F(ProbesTest, ConnectionThatIsClosedTooSoonIsNotReady) {
+  struct Row {
+    Script script;
+    absl::Duration hold_open;
+    PollStatus status;
+    std::string_view detail;
+  };
+  for (const Row& row :
+       std::vector<Row>{{{.hangs_up = true},
+                         absl::Hours(1),
+                         PollStatus::kNotReady,
+                         "connected to PEER, connection closed within 1h"},
+                        {{},
+                         absl::Milliseconds(20),
+                         PollStatus::kSuccess,
+                         "connected to PEER"},
+                        {LastAnswer("", "220 ready"), absl::Hours(1),
+                         PollStatus::kSuccess, "connected to PEER"}}) {
+    UniqueFd bound = BindTcp("127.0.0.1");
+    const uint16_t port = PortOf(bound);
+    const ScriptedServer server(loop_, std::move(bound), row.script);
+    SocketProbe probe(loop_, resolver_, {.host = "127.0.0.1", .port = port},
+                      nullptr, AddressFamily::kAny, "", row.hold_open);
+    found_.reset();
+    probe.Start({}, Keep());
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->status, row.status);
+    EXPECT_EQ(found_->detail,
+              absl::StrReplaceAll(
+                  row.detail, {{"PEER", absl::StrCat("127.0.0.1:", port)}}));
+  }
 }
 
 TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {
