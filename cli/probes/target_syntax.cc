@@ -86,15 +86,22 @@ absl::StatusOr<UrlParts> ReadUrl(std::string_view rest, const Scheme& scheme,
   }
   parts.authority = std::string(authority);
   if (rules.any_authority) return parts;
-  if (absl::StrContains(authority, ',')) {
+  if (!rules.many_hosts && absl::StrContains(authority, ',')) {
     return InvalidForm("a target has one host: give a target for each", scheme);
   }
-  absl::StatusOr<HostPort> host_port = ParseHostPort(authority, scheme.port);
-  if (!host_port.ok()) {
-    return InvalidForm(std::string(host_port.status().message()), scheme);
+  for (const std::string_view each : absl::StrSplit(authority, ',')) {
+    absl::StatusOr<HostPort> host_port = ParseHostPort(each, scheme.port);
+    if (!host_port.ok()) {
+      return InvalidForm(std::string(host_port.status().message()), scheme);
+    }
+    if (parts.host.empty()) {
+      parts.host = std::move(host_port->host);
+      parts.port = host_port->port;
+    } else {
+      parts.more_hosts.emplace_back(std::move(host_port->host),
+                                    host_port->port);
+    }
   }
-  parts.host = std::move(host_port->host);
-  parts.port = host_port->port;
   if (!IsAscii(authority)) {
     parts.authority = absl::StrCat(parts.host, ":", parts.port);
   }

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -45,6 +47,7 @@ struct UrlParts {
 
   std::string host = {};  // In ASCII.
   uint16_t port = 0;
+  std::vector<std::pair<std::string, uint16_t>> more_hosts = {};
   std::string_view path = {};  // With query and fragment.
 };
 
@@ -56,6 +59,9 @@ struct UrlRules {
 
   // The host is something else, which the caller reads from `authority`.
   bool any_authority = false;
+
+  // Several hosts may be given, with commas between them.
+  bool many_hosts = false;
 
   // Go's driver of MySQL writes user:password@tcp(host:port)/database.
   bool tcp_in_parentheses = false;

@@ -25,6 +25,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/scheme.h"
 #include "cli/probes/schemes/parse_target.h"
+#include "cli/probes/socket/first_of_probe.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
@@ -444,6 +445,45 @@ TEST_F(ProbesTest, ConnectionThatIsClosedTooSoonIsNotReady) {
     EXPECT_EQ(found_->detail,
               absl::StrReplaceAll(
                   row.detail, {{"PEER", absl::StrCat("127.0.0.1:", port)}}));
+  }
+}
+
+// The second of three servers hangs.
+TEST_F(ProbesTest, OneOfSeveralServersIsEnough) {
+  for (const std::string& last :
+       {std::string("+PONG\r\n"), std::string("-LOADING data\r\n")}) {
+    std::vector<UniqueFd> bound;
+    std::vector<std::unique_ptr<Probe>> probes;
+    for (int i = 0; i < 3; ++i) {
+      bound.push_back(BindTcp("127.0.0.1"));
+      probes.push_back(
+          NewProbe(absl::StrCat("redis://127.0.0.1:", PortOf(bound.back()))));
+    }
+    const uint16_t refusing = PortOf(bound[0]);
+    const ScriptedServer silent(loop_, std::move(bound[1]), {});
+    const ScriptedServer server(loop_, std::move(bound[2]),
+                                Answer(kPing, last));
+    FirstOfProbe probe(loop_, std::move(probes));
+    found_.reset();
+    probe.Start({}, Keep());
+    const bool is_ready = last == "+PONG\r\n";
+    if (!is_ready) {
+      ASSERT_TRUE(RunUntil(
+          loop_, [&] { return server.clients() == 1 && server.closed(); }));
+      EXPECT_FALSE(found_.has_value());
+      probe.TimeOut(absl::Seconds(9));
+    }
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->status,
+              is_ready ? PollStatus::kSuccess : PollStatus::kNotReady);
+    EXPECT_EQ(found_->detail,
+              is_ready ? "Redis answers"
+                       : absl::StrCat(
+                             "refused by 127.0.0.1:", refusing,
+                             "; Redis answers: LOADING data; connected to "
+                             "127.0.0.1:",
+                             silent.port(), ", no answer to PING within 9s"));
+    EXPECT_FALSE(found_->absent);
   }
 }
 

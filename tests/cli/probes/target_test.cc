@@ -260,7 +260,7 @@ TEST(TargetTest, UrlsOfDatabasesMayNameALogin) {
   };
   for (const Case& test : std::vector<Case>{
            {"redis://h", "", "", ""},
-           {"redis://:p%40ss@h/3", "", "p@ss", ""},
+           {"redis://:p%40ss@h/3", "", "p@ss", "3"},
            {"redis://me:a:b@h", "me", "a:b", ""},
            {"postgres://h", "", "", ""},
            {"postgres://me@h/", "me", "", ""},
