@@ -188,6 +188,8 @@ HttpOptions WsOptions(const HttpOptions& options) {
       .status = {{{101, 101}}},
       .verify = options.verify,
       .ca_file = options.ca_file,
+      .client_certificate_pem = options.client_certificate_pem,
+      .client_key_pem = options.client_key_pem,
       .follow_redirects = false,
       .family = options.family};
   request.headers.insert(request.headers.end(), options.headers.begin(),
