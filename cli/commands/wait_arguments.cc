@@ -193,6 +193,9 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   if (kind == Kind::kTargets) {
     flags_.AddSwitch("login", "log in as redis: and postgres: URLs say",
                      login_);
+    flags_.Add("hold-open", "500ms",
+               "how long a port of tcp: must not close a connection",
+               hold_open_);
   }
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "progress, messages and logs");
@@ -296,7 +299,8 @@ WaitArguments::GivenTargets(const std::vector<std::string>& arguments,
     given.push_back({.text = argument, .where = ""});
   }
   for (const std::string& path : target_files_) {
-    const absl::StatusOr<std::string> content = ReadFile(path, kLargestFile);
+    const absl::StatusOr<std::string> content =
+        ReadTextFile(path, kLargestFile);
     if (!content.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--targets=", path, ": ", content.status().message()));

@@ -64,6 +64,9 @@ class WaitArguments {
   // Whether probes log in with the user and password of their target.
   bool login() const { return login_; }
 
+  // How long connections of tcp: and unix: targets must stay open.
+  absl::Duration hold_open() const { return hold_open_; }
+
   // The targets, each with a label of its own, and none twice. Empty for
   // `waiter exec`.
   const std::vector<Target>& targets() const { return targets_; }
@@ -99,6 +102,7 @@ class WaitArguments {
   OperationOptions operation_;
   std::vector<std::string> target_files_;
   bool login_ = false;
+  absl::Duration hold_open_;
   std::vector<Target> targets_;
   std::vector<std::string> words_;
 };

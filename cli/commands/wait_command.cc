@@ -154,7 +154,10 @@ absl::StatusOr<std::vector<WaitTarget>> MakeTargets(
   }
   for (const Target& target : arguments.targets()) {
     absl::StatusOr<std::unique_ptr<Probe>> probe = factory.Make(target);
-    if (!probe.ok()) return probe.status();
+    if (!probe.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(target.label, ": ", probe.status().message()));
+    }
     const absl::StatusOr<std::optional<absl::Duration>> timeout =
         arguments.wait().ProbeTimeoutOf(target.label,
                                         HoldOf(arguments, target));
@@ -372,6 +375,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
                          {.codes = arguments.code_map(),
                           .http = *http,
                           .login = arguments.login(),
+                          .hold_open = arguments.hold_open(),
                           .http_of = *std::move(http_of),
                           .operation = arguments.operation()});
     absl::StatusOr<std::vector<WaitTarget>> targets =

@@ -315,6 +315,8 @@ absl::Status Flags::UnknownFlag(std::string_view name) const {
 
 absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
   flag.source = Source::kVariable;
+  // Files of variables that Windows wrote have it.
+  absl::ConsumeSuffix(&text, "\r");
   absl::Status status = flag.reader != nullptr ? flag.reader(text)
                         : absl::SimpleAtob(text, flag.value)
                             ? absl::OkStatus()

@@ -43,13 +43,26 @@ constexpr size_t kMaxHeaders = size_t{1} << 20;
 // The longest registered method has 17 characters.
 constexpr size_t kLongestMethod = 64;
 
-constexpr std::array<std::string_view, 18> kNames = {
-    "bearer",      "method",          "header",
-    "data",        "status",          "body-regex",
-    "json",        "expect-header",   "not-ready-on",
-    "fail-status", "fail-body-regex", "fail-json",
-    "print",       "insecure",        "ca-file",
-    "no-redirect", "netrc",           "long-poll"};
+constexpr std::array<std::string_view, 20> kNames = {"bearer",
+                                                     "method",
+                                                     "header",
+                                                     "data",
+                                                     "status",
+                                                     "body-regex",
+                                                     "json",
+                                                     "expect-header",
+                                                     "not-ready-on",
+                                                     "fail-status",
+                                                     "fail-body-regex",
+                                                     "fail-json",
+                                                     "print",
+                                                     "insecure",
+                                                     "ca-file",
+                                                     "no-redirect",
+                                                     "netrc",
+                                                     "long-poll",
+                                                     "cert",
+                                                     "key"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -71,11 +84,9 @@ absl::Status ReadMethod(std::string_view text, std::string& method) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadWholeFile(std::string_view path, size_t most) {
-  absl::StatusOr<std::string> text = ReadFile(std::string(path), most);
-  if (text.ok()) return text;
+absl::Status CannotRead(const absl::Status& why) {
   return absl::InvalidArgumentError(
-      absl::StrCat("cannot read the file: ", text.status().message()));
+      absl::StrCat("cannot read the file: ", why.message()));
 }
 
 absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
@@ -97,8 +108,9 @@ absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
 
 absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
   if (!absl::ConsumePrefix(&text, "@")) return ReadHeaderLine(text, options);
-  const absl::StatusOr<std::string> lines = ReadWholeFile(text, kMaxHeaders);
-  if (!lines.ok()) return lines.status();
+  const absl::StatusOr<std::string> lines =
+      ReadTextFile(std::string(text), kMaxHeaders);
+  if (!lines.ok()) return CannotRead(lines.status());
   for (const auto& part : absl::StrSplit(*lines, '\n')) {
     const std::string line(absl::StripSuffix(part, "\r"));
     if (line.empty()) continue;
@@ -113,8 +125,9 @@ absl::Status ReadHeader(std::string_view text, HttpOptions& options) {
 absl::Status ReadBearer(std::string_view text, HttpOptions& options) {
   std::string token;
   if (absl::ConsumePrefix(&text, "@")) {
-    absl::StatusOr<std::string> content = ReadWholeFile(text, kMaxHeaders);
-    if (!content.ok()) return content.status();
+    absl::StatusOr<std::string> content =
+        ReadTextFile(std::string(text), kMaxHeaders);
+    if (!content.ok()) return CannotRead(content.status());
     token = *std::move(content);
   } else if (absl::ConsumePrefix(&text, "env:")) {
     const std::string name(text);
@@ -145,8 +158,8 @@ absl::Status ReadData(std::string_view text, HttpOptions& options) {
     options.data = text;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> data = ReadWholeFile(text, kMaxData);
-  if (!data.ok()) return data.status();
+  absl::StatusOr<std::string> data = ReadFile(std::string(text), kMaxData);
+  if (!data.ok()) return CannotRead(data.status());
   options.data = *std::move(data);
   return absl::OkStatus();
 }
@@ -226,6 +239,16 @@ absl::Status ReadCaFile(std::string_view text, std::string& path) {
              : absl::InvalidArgumentError("cannot open the file");
 }
 
+absl::Status ReadPem(std::string_view text, std::string& pem) {
+  absl::StatusOr<std::string> content =
+      ReadTextFile(std::string(text), kMaxHeaders);
+  if (!content.ok()) return CannotRead(content.status());
+  pem = *std::move(content);
+  return absl::StrContains(pem, "-----BEGIN ")
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("it has no PEM");
+}
+
 absl::Status ReadNetrc(std::string_view text, std::string& path) {
   path = text;
   return std::ifstream(path)
@@ -267,6 +290,8 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
   if (name == "expect-header") return ReadExpectedHeader(text, options);
   if (name == "not-ready-on") return ReadStatuses(text, options.not_ready_on);
   if (name == "ca-file") return ReadCaFile(text, options.ca_file);
+  if (name == "cert") return ReadPem(text, options.client_certificate_pem);
+  if (name == "key") return ReadPem(text, options.client_key_pem);
   if (name == "netrc") return ReadNetrc(text, options.netrc_file);
   if (name == "long-poll") return ReadLongPoll(text, options.long_poll);
   if (name == "insecure") options.verify = false;
@@ -330,6 +355,9 @@ void HttpFlags::AddTo(Flags& flags) {
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
             reader("ca-file"));
+  flags.Add("cert", "FILE", "certificate of this client (PEM)", reader("cert"));
+  flags.Add("key", "FILE", "its private key, unless --cert has it",
+            reader("key"));
   flags.Add("netrc", "FILE", "file of logins for hosts (.netrc)",
             reader("netrc"));
   flags.Add("long-poll", "30s[:PARAM]",
@@ -371,6 +399,14 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
     absl::Status status = ReadOption(given.name, given.value, options);
     if (!status.ok()) return status;
   }
+  if (options.client_certificate_pem.empty() &&
+      !options.client_key_pem.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.Label("key"), ": it needs --cert"));
+  }
+  if (options.client_key_pem.empty()) {
+    options.client_key_pem = options.client_certificate_pem;
+  }
   const std::string_view cause = FlagForBody(options);
   if (options.method == "HEAD" && !cause.empty()) {
     return absl::InvalidArgumentError(
@@ -381,7 +417,7 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
 
 bool HttpFlags::IsForGrpc(std::string_view name) {
   return name == "header" || name == "bearer" || name == "insecure" ||
-         name == "ca-file";
+         name == "ca-file" || name == "cert" || name == "key";
 }
 
 absl::Status HttpFlags::CheckHosts(const Flags& flags, const Hosts& hosts_by) {

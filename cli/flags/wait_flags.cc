@@ -109,6 +109,8 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.Add("max-errors", "5",
             "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
+  flags.Add("absent-timeout", "30s",
+            "limit for a target of which nothing was found", absent_timeout_);
   flags.Add(
       "retry-after", "ignore", "honour or ignore a target's hint when to poll",
       [this](std::string_view text) {
@@ -182,7 +184,9 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   WaitRunOptions options = {
       .policy = *policy,
       .needed = *needed,
-      .rules = {.gone = gone_, .ignore_retry_after = ignore_retry_after_},
+      .rules = {.gone = gone_,
+                .absent_timeout = absent_timeout_,
+                .ignore_retry_after = ignore_retry_after_},
       .at_once = at_once_,
       .timeout_code = timeout_code_,
       .failure_code = failure_code_};

@@ -92,6 +92,7 @@ class WaitFlags {
   int successes_ = 1;
   absl::Duration probe_timeout_ = absl::Seconds(10);
   std::map<std::string, absl::Duration> probe_timeouts_;  // By label.
+  absl::Duration absent_timeout_ = absl::InfiniteDuration();
   int max_errors_ = 0;
   bool ignore_retry_after_ = false;
   absl::Duration expected_;

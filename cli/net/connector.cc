@@ -137,7 +137,8 @@ void Connector::OnAddresses(const NameAnswer& answer, const std::string& host,
                                        " the right name, and is it in "
                                        "DNS or /etc/hosts?")
                         : "are the name servers in /etc/resolv.conf "
-                          "up and reachable?"});
+                          "up and reachable?",
+        .no_host = no_name});
   }
   std::vector<SocketAddress> addresses = Interleaved(answer.addresses);
   for (SocketAddress& address : addresses) address.SetPort(port);

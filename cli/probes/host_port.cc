@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "cli/text/ascii_host.h"
 
 namespace waiter::cli {
 namespace {
@@ -95,7 +97,9 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
   const absl::StatusOr<uint16_t> number =
       port.has_value() ? ParsePort(*port) : default_port;
   if (!number.ok()) return number.status();
-  return HostPort{.host = std::string(host), .port = *number};
+  absl::StatusOr<std::string> ascii = AsciiHost(host);
+  if (!ascii.ok()) return ascii.status();
+  return HostPort{.host = *std::move(ascii), .port = *number};
 }
 
 bool IsBlankOrControl(char c) {

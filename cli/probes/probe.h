@@ -37,6 +37,9 @@ struct Finding {
   // file that does not exist. Other errors tell nothing about that.
   bool absent = false;
 
+  // Whether the name of its host is not known, which may be misspelled.
+  bool no_host = false;
+
   // Whether the target answered well, but not as it was asked to: what a
   // condition asks for does not hold.
   bool unmet = false;

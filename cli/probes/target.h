@@ -27,6 +27,16 @@ namespace waiter::cli {
 
 struct Scheme;
 
+// Returns the value of `wanted`, empty if there is none.
+inline std::string_view ValueOf(
+    const std::vector<std::pair<std::string, std::string>>& values,
+    std::string_view wanted) {
+  for (const auto& [name, value] : values) {
+    if (name == wanted) return value;
+  }
+  return {};
+}
+
 // tcp, unix, and servers with a protocol of their own.
 struct ServerTarget {
   bool operator==(const ServerTarget&) const = default;
@@ -45,6 +55,17 @@ struct ServerTarget {
   std::string user = {};
   std::string password = {};
   std::string database = {};
+
+  // Further hosts and ports of postgres:, any of which may be ready.
+  std::vector<std::pair<std::string, uint16_t>> more_hosts = {};
+
+  // What follows the `?` of postgres: and redis:, decoded. Must not be shown.
+  std::vector<std::pair<std::string, std::string>> options = {};
+
+  // Returns the value of an option, empty if it is not given.
+  std::string_view Option(std::string_view wanted) const {
+    return ValueOf(options, wanted);
+  }
 };
 
 // Targets that are requested by a URL of http or https.
@@ -110,10 +131,7 @@ struct NamedTarget {
 
   // Returns the value of a parameter, empty if it is not given.
   std::string_view Parameter(std::string_view wanted) const {
-    for (const auto& [given, value] : parameters) {
-      if (given == wanted) return value;
-    }
-    return {};
+    return ValueOf(parameters, wanted);
   }
 
   std::string name = {};  // exec: the shell command.

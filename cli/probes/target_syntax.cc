@@ -22,6 +22,8 @@
 #include "absl/types/span.h"
 #include "cli/probes/host_port.h"
 #include "cli/probes/scheme.h"
+#include "cli/text/ascii_host.h"
+#include "cli/text/percent.h"
 
 namespace waiter::cli {
 
@@ -31,12 +33,6 @@ absl::Status Invalid(std::string_view why) {
 
 absl::Status InvalidForm(std::string_view why, const Scheme& scheme) {
   return Invalid(absl::StrCat(why, "; write it as ", scheme.example));
-}
-
-absl::Status MisplacedAt() {
-  return Invalid(
-      "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
-      "%23 and @ as %40");
 }
 
 absl::Status NoSlashes(std::string_view rest, const Scheme& scheme) {
@@ -59,35 +55,56 @@ absl::StatusOr<UrlParts> ReadUrl(std::string_view rest, const Scheme& scheme,
                                  UrlRules rules) {
   if (!absl::ConsumePrefix(&rest, "//")) return NoSlashes(rest, scheme);
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
-  UrlParts parts = {.authority = rest.substr(0, end), .path = rest.substr(end)};
-  const size_t user_end = parts.authority.rfind('@') + 1;
-  parts.has_user = user_end != 0;
-  parts.user_info =
-      parts.authority.substr(0, std::max<size_t>(user_end, 1) - 1);
-  parts.authority.remove_prefix(user_end);
-  if (rules.tcp_in_parentheses && absl::EndsWith(parts.authority, ")") &&
-      absl::ConsumePrefix(&parts.authority, "tcp(")) {
-    parts.authority.remove_suffix(1);
+  std::string_view authority = rest.substr(0, end);
+  UrlParts parts = {.path = rest.substr(end)};
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    const std::pair<std::string_view, std::string_view> login =
+        absl::StrSplit(authority.substr(0, at), absl::MaxSplits(':', 1));
+    parts.has_user = true;
+    parts.user = PercentDecoded(login.first);
+    parts.password = PercentDecoded(login.second);
+    authority.remove_prefix(at + 1);
   }
-  if (absl::StrContains(parts.authority, ',')) {
+  // What looks like a host and a path may be parts of a user and a password,
+  // which must not be shown.
+  if (const size_t at = parts.path.rfind('@'); at != std::string_view::npos) {
+    const bool is_path =
+        rules.at_in_path && !parts.has_user &&
+        absl::StartsWith(parts.path, "/") &&
+        !absl::StrContains(parts.path.substr(0, at), ':') &&
+        (rules.any_authority ? !absl::StrContains(authority, ':')
+                             : ParseHostPort(authority, scheme.port).ok());
+    if (!is_path) {
+      return Invalid(
+          "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
+          "%23 and @ as %40, and after the host @ as %40");
+    }
+  }
+  if (rules.tcp_in_parentheses && absl::EndsWith(authority, ")") &&
+      absl::ConsumePrefix(&authority, "tcp(")) {
+    authority.remove_suffix(1);
+  }
+  parts.authority = std::string(authority);
+  if (rules.any_authority) return parts;
+  if (!rules.many_hosts && absl::StrContains(authority, ',')) {
     return InvalidForm("a target has one host: give a target for each", scheme);
   }
-  absl::StatusOr<HostPort> host_port =
-      ParseHostPort(parts.authority, scheme.port);
-  // Text that looks like a host and a port may be a user and part of a
-  // password, which must not be shown. An @ is common in a query that follows a
-  // path.
-  std::string_view unlikely = parts.path;
-  if (host_port.ok() && absl::StartsWith(parts.path, "/")) {
-    unlikely = rules.at_in_path ? std::string_view()
-                                : parts.path.substr(0, parts.path.find('?'));
+  for (const std::string_view each : absl::StrSplit(authority, ',')) {
+    absl::StatusOr<HostPort> host_port = ParseHostPort(each, scheme.port);
+    if (!host_port.ok()) {
+      return InvalidForm(std::string(host_port.status().message()), scheme);
+    }
+    if (parts.host.empty()) {
+      parts.host = std::move(host_port->host);
+      parts.port = host_port->port;
+    } else {
+      parts.more_hosts.emplace_back(std::move(host_port->host),
+                                    host_port->port);
+    }
   }
-  if (absl::StrContains(unlikely, '@')) return MisplacedAt();
-  if (!host_port.ok()) {
-    return InvalidForm(std::string(host_port.status().message()), scheme);
+  if (!IsAscii(authority)) {
+    parts.authority = absl::StrCat(parts.host, ":", parts.port);
   }
-  parts.host = std::move(host_port->host);
-  parts.port = host_port->port;
   return parts;
 }
 

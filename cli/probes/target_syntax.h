@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,9 +29,6 @@ absl::Status Invalid(std::string_view why);
 // Returns kInvalidArgument with the example of the scheme.
 absl::Status InvalidForm(std::string_view why, const Scheme& scheme);
 
-// Returns the error for a URL with an @ where no password may have it.
-absl::Status MisplacedAt();
-
 // Returns the error for a URL without //; `rest` follows the colon.
 absl::Status NoSlashes(std::string_view rest, const Scheme& scheme);
 
@@ -40,18 +39,29 @@ bool IsLabelCharacter(char c);
 // the text that was parsed.
 struct UrlParts {
   bool has_user = false;
-  std::string_view user_info = {};  // Without the @.
-  std::string_view authority = {};  // Host and port as written.
-  std::string host = {};
+  std::string user = {};      // Decoded.
+  std::string password = {};  // Decoded.
+
+  // As written, but for characters of the host beyond ASCII.
+  std::string authority = {};
+
+  std::string host = {};  // In ASCII.
   uint16_t port = 0;
+  std::vector<std::pair<std::string, uint16_t>> more_hosts = {};
   std::string_view path = {};  // With query and fragment.
 };
 
 // Parts of a URL that only some schemes accept.
 struct UrlRules {
-  // An @ is common in a path of HTTP. Elsewhere it shows that a password has a
-  // character that it must not have.
+  // A URL without a user may have an @ in its path, as is common in HTTP.
+  // Elsewhere it shows that a password has a character that it must not have.
   bool at_in_path = false;
+
+  // The host is something else, which the caller reads from `authority`.
+  bool any_authority = false;
+
+  // Several hosts may be given, with commas between them.
+  bool many_hosts = false;
 
   // Go's driver of MySQL writes user:password@tcp(host:port)/database.
   bool tcp_in_parentheses = false;

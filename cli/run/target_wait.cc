@@ -44,7 +44,8 @@ TargetWait::TargetWait(EventLoop& loop, Probe& probe, const FindingRules& rules,
       state_(state),
       events_(events),
       target_(target),
-      earlier_attempts_(state.attempts) {}
+      earlier_attempts_(state.attempts),
+      always_absent_(state.attempts == 0) {}
 
 void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
   timeout_ = context.timeout;
@@ -60,8 +61,20 @@ void TargetWait::Ask(const PollContext& context, PollCompletion<> done) {
   });
 }
 
+void TargetWait::Apply(Finding& finding) {
+  was_there_ |= finding.status == PollStatus::kSuccess || finding.unmet;
+  always_absent_ &= finding.absent || finding.no_host;
+  if (rules_.gone && was_there_) finding.absent |= finding.no_host;
+  if (!rules_.gone && always_absent_ &&
+      events_.Elapsed() >= rules_.absent_timeout) {
+    finding.status = PollStatus::kFailed;
+    finding.hint = "no poll has found it, and --absent-timeout is over";
+  }
+}
+
 void TargetWait::Answer(Finding finding, const PollCompletion<>& done) {
   time_out_ = {};
+  Apply(finding);
   if (rules_.gone) finding = Inverted(std::move(finding));
   if (rules_.ignore_retry_after) finding.retry_after = absl::ZeroDuration();
   Poll<> poll(finding.status, finding.detail, finding.retry_after);

@@ -34,6 +34,10 @@ struct FindingRules {
   // Whether the wait succeeds when the target is absent.
   bool gone = false;
 
+  // How long after the start of the run a target may be absent that no poll has
+  // found yet; then it has failed.
+  absl::Duration absent_timeout = absl::InfiniteDuration();
+
   // Whether to ignore hints of the target when to poll again.
   bool ignore_retry_after = false;
 };
@@ -82,6 +86,8 @@ class TargetWait : public WaitObserver {
 
  private:
   void Ask(const PollContext& context, PollCompletion<> done);
+  // Judges what only a series of polls shows.
+  void Apply(Finding& finding);
   void Answer(Finding finding, const PollCompletion<>& done);
 
   // Takes the finding of a poll that the limit has ended. The engine drops its
@@ -106,6 +112,8 @@ class TargetWait : public WaitObserver {
   bool is_over_ = false;          // The engine wants no more answers.
   bool timed_out_ = false;        // The poll under way, or the last one.
   bool poll_untold_ = false;
+  bool was_there_ = false;  // A poll has found the target.
+  bool always_absent_;      // No poll has found anything of it.
 };
 
 }  // namespace waiter::cli

@@ -10,6 +10,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace waiter::cli {
 
@@ -27,6 +29,19 @@ std::string PercentDecoded(std::string_view text) {
     }
   }
   return decoded;
+}
+
+std::string PercentEncoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+        absl::StrContains("-._~", c)) {
+      encoded.push_back(c);
+    } else {
+      absl::StrAppend(&encoded, "%", absl::Hex(c, absl::kZeroPad2));
+    }
+  }
+  return encoded;
 }
 
 }  // namespace waiter::cli

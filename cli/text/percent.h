@@ -17,6 +17,10 @@ namespace waiter::cli {
 // encode. A `%` without two such digits stays as it is.
 std::string PercentDecoded(std::string_view text);
 
+// Returns `text` with all bytes encoded but letters, digits, `-`, `.`, `_` and
+// `~`.
+std::string PercentEncoded(std::string_view text);
+
 }  // namespace waiter::cli
 
 #endif  // WAITER_CLI_TEXT_PERCENT_H_

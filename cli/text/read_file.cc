@@ -16,6 +16,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -53,6 +54,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("larger than ", most >> 20, " MiB"));
+}
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t most) {
+  absl::StatusOr<std::string> text = ReadFile(path, most);
+  if (text.ok() && absl::StartsWith(*text, "\xef\xbb\xbf")) text->erase(0, 3);
+  return text;
 }
 
 }  // namespace waiter::cli

@@ -24,6 +24,9 @@ absl::StatusOr<std::string> ReadFile(
     const std::string& path, size_t most,
     absl::Duration patience = absl::Seconds(10));
 
+// As `ReadFile`, without the byte order mark that some editors put in front.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t most);
+
 }  // namespace waiter::cli
 
 #endif  // WAITER_CLI_TEXT_READ_FILE_H_

@@ -107,7 +107,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"pid:1 ./serve",
        "./serve: no scheme; write it as file:./serve; PROGRAM "
        "comes after --"},
-      {"pid:1 ./serve --port=80", "help; PROGRAM comes after --"},
+      {"pid:1 ./serve --port=80", "; PROGRAM comes after --"},
       {"plan now", "now: unexpected argument; only flags are allowed"},
       {"plan --every=1s --backoff=1s,2,9s", "--backoff: contradicts --every"},
       {"plan --intervals=1s --jitter=full", "--jitter: contradicts --inter"},

@@ -321,7 +321,14 @@ TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
            {"Redis", "redis://default:any@127.0.0.1:PORT",
             "redis://nobody:any@127.0.0.1:PORT", "WRONGPASS"},
            {"Postgres", "postgres://waiter@127.0.0.1:PORT/postgres",
-            "postgres://waiter@127.0.0.1:PORT/other", "3D000"}}) {
+            "postgres://waiter@127.0.0.1:PORT/other",
+            "database \"other\" does not exist"},
+           {"Postgres",
+            "postgres://waiter@127.0.0.1:1,127.0.0.1:PORT/postgres"
+            "?target_session_attrs=read-write&pool_size=5",
+            "postgres://waiter@127.0.0.1:PORT/postgres"
+            "?target_session_attrs=standby",
+            "server is not in hot standby mode"}}) {
     SCOPED_TRACE(login.right);
     const std::vector<Server> servers = Servers();
     const auto server = std::find_if(

@@ -656,8 +656,9 @@ TEST_F(WaitCommandTest, ShortFormsStandForLongOnes) {
 TEST_F(WaitCommandTest, TargetsComeFromFiles) {
   Write(Path("ready"));
   Write(Path("targets"),
-        absl::StrCat("# what the program needs\n\n  a=file:", Path("ready"),
-                     "  \r\nb=exec:test -e '", Path("ready"), "'\n"));
+        absl::StrCat(
+            "\xef\xbb\xbf# with a byte order mark\n\n  a=file:", Path("ready"),
+            "  \r\nb=exec:test -e '", Path("ready"), "'\n"));
   Write(Path("more"), absl::StrCat("c=file:", Path("absent")));
   WaiterProcess waiter({"--targets", Path("targets")});
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
@@ -684,6 +685,9 @@ TEST_F(WaitCommandTest, VariableHasTheTargetsIfNoneAreGiven) {
   EXPECT_EQ(waiter.Wait(), 124);
   EXPECT_THAT(waiter.err(), AllOf(HasSubstr("1 of 2 targets was not ready"),
                                   Not(HasSubstr("ignored"))));
+  // As a file of variables of Windows has them.
+  WaiterProcess lines({ready}, {.environment = {"WAITER_TIMEOUT=0\r"}});
+  EXPECT_EQ(lines.Wait(), 0) << lines.err();
   WaiterProcess given({ready, "--timeout=0"}, {.environment = {both}});
   EXPECT_EQ(given.Wait(), 0) << given.err();
   WaiterProcess wrong({}, {.environment = {"WAITER_TARGETS=localhost"}});
@@ -758,7 +762,7 @@ TEST_F(WaitCommandTest, ContainerOfNoEngineIsNotGone) {
   WaiterProcess invalid({"docker:web"},
                         {.environment = {"DOCKER_HOST=ssh://me@h"}});
   EXPECT_EQ(invalid.Wait(), 2);
-  EXPECT_THAT(invalid.err(), StartsWith("waiter: DOCKER_HOST: only unix://"));
+  EXPECT_THAT(invalid.err(), StartsWith("waiter: docker:web: DOCKER_HOST: only unix://"));
 }
 
 TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {

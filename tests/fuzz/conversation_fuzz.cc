@@ -49,8 +49,9 @@ std::unique_ptr<Conversation> NewRedisUser() {
   return waiter::cli::NewRedisLogin({.user = "me", .password = "secret"});
 }
 
-std::unique_ptr<Conversation> NewPostgresUser() {
-  return waiter::cli::NewPostgresLogin({.user = "me"});
+std::unique_ptr<Conversation> NewRedisChecks() {
+  return waiter::cli::NewRedisLogin({.database = "1"},
+                                    {.cluster = true, .key = "a"});
 }
 
 constexpr std::array<std::unique_ptr<Conversation> (*)(), 11> kProtocols = {
@@ -65,7 +66,7 @@ constexpr std::array<std::unique_ptr<Conversation> (*)(), 11> kProtocols = {
     waiter::cli::NewPostgresConversation,
     waiter::cli::NewRedisConversation,
     NewRedisUser,
-    NewPostgresUser,
+    NewRedisChecks,
 };
 
 std::optional<Finding> Play(Conversation& conversation, std::string_view bytes,

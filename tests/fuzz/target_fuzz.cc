@@ -18,7 +18,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "cli/probes/scheme.h"
 #include "cli/probes/schemes/parse_target.h"
+#include "cli/probes/schemes/schemes.h"
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
 #include "cli/text/utf8.h"
@@ -107,9 +109,29 @@ void CheckTarget(const std::string& argument) {
   CHECK_THAT(labelled->what == target->what);
 }
 
+// Makes a URL of each scheme whose user and password consist of `bytes`. A Q
+// after each of them shows where they get to. The colon tells a user of http
+// from a host, as no @ follows a colon in a path.
+void CheckLogin(std::string_view bytes) {
+  std::string login = ":";
+  for (const char c : bytes) absl::StrAppend(&login, std::string(1, c), "Q");
+  if (!bytes.empty() && bytes[0] % 2 == 0) login = login.substr(1) + ":";
+  for (const waiter::cli::Scheme* const scheme : waiter::cli::AllSchemes()) {
+    if (!scheme->IsUrl()) continue;
+    const absl::StatusOr<waiter::cli::Target> target = waiter::cli::ParseTarget(
+        absl::StrCat(scheme->name, "://", login, "@host:1/db"));
+    CHECK_THAT(target.ok() ||
+               !absl::StrContains(target.status().message(), 'Q'));
+    CHECK_THAT(!target.ok() ||
+               target->text == absl::StrCat(scheme->name, "://host:1/db"));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  CheckTarget(std::string(data, data + size));
+  const std::string bytes(data, data + size);
+  CheckTarget(bytes);
+  CheckLogin(bytes);
   return 0;
 }

@@ -121,23 +121,32 @@ bool StaysDown(const nlohmann::json& container) {
 
 std::string StaysDownHint(std::string_view name, const nlohmann::json& state) {
   if (FindNumber(state, "ExitCode") == 0.0) {
-    return "it is done; --gone waits for the end of a container";
+    return absl::StrCat("it is done: docker:", name,
+                        "?condition=done waits for that");
   }
   return absl::StrCat("nothing starts it again, by its restart policy; ",
                       LogsHint(name));
 }
 
 Finding JudgeState(std::string_view name, const nlohmann::json& container,
-                   const nlohmann::json& state, std::string_view status) {
-  if (status == "running" && !IsTrue(state, "Paused") &&
+                   const nlohmann::json& state, std::string_view status,
+                   ContainerCondition wanted) {
+  const bool wants_done = wanted == ContainerCondition::kDone;
+  if (!wants_done && status == "running" && !IsTrue(state, "Paused") &&
       !IsTrue(state, "Restarting")) {
     return JudgeHealth(name, FindMember(state, "Health"));
   }
   if (status == "running") {
-    return {.detail = IsTrue(state, "Paused") ? "paused" : "restarting"};
+    return {.detail = IsTrue(state, "Paused")       ? "paused"
+                      : IsTrue(state, "Restarting") ? "restarting"
+                                                    : "running",
+            .unmet = wants_done};
   }
   // In Podman, a container may also be stopped.
   if (status == "exited" || status == "dead" || status == "stopped") {
+    if (wants_done && FindNumber(state, "ExitCode") == 0.0) {
+      return {.status = PollStatus::kSuccess, .detail = EndText(status, state)};
+    }
     const bool stays_down = StaysDown(container);
     return {.status = stays_down ? PollStatus::kFailed : PollStatus::kNotReady,
             .detail = EndText(status, state),
@@ -151,13 +160,14 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
                                  After(": ", TextOf(state, "Error")))};
 }
 
-Finding JudgeContainer(std::string_view name, const nlohmann::json& container) {
+Finding JudgeContainer(std::string_view name, const nlohmann::json& container,
+                       ContainerCondition wanted) {
   const nlohmann::json* const state = FindMember(container, "State");
   const std::string* const status =
       state == nullptr ? nullptr : FindString(*state, "Status");
   return status == nullptr || status->empty()
              ? NotAnEngine("it has no state of a container")
-             : JudgeState(name, container, *state, *status);
+             : JudgeState(name, container, *state, *status, wanted);
 }
 
 // Judges an answer with another status than 200. An engine says why.
@@ -240,7 +250,7 @@ absl::StatusOr<HttpDestination> DockerContainer(std::string_view docker_host,
 }
 
 Finding JudgeDockerContainer(std::string_view name, const HttpAnswer& answer,
-                             absl::Time now) {
+                             absl::Time now, ContainerCondition wanted) {
   if (answer.error != HttpAnswer::Error::kNone) {
     return JudgeNoAnswer(answer, now);
   }
@@ -249,7 +259,7 @@ Finding JudgeDockerContainer(std::string_view name, const HttpAnswer& answer,
     return JudgeRefusal(answer, body.ok() ? TextOf(*body, "message") : "", now);
   }
   if (answer.body_is_cut) return NotAnEngine("it is larger than 1 MiB");
-  return body.ok() ? JudgeContainer(name, *body)
+  return body.ok() ? JudgeContainer(name, *body, wanted)
                    : NotAnEngine("it is not JSON");
 }
 

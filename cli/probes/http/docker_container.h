@@ -34,6 +34,7 @@
 #ifndef WAITER_CLI_PROBES_HTTP_DOCKER_CONTAINER_H_
 #define WAITER_CLI_PROBES_HTTP_DOCKER_CONTAINER_H_
 
+#include <cstdint>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -53,9 +54,13 @@ absl::StatusOr<HttpDestination> DockerContainer(std::string_view docker_host,
                                                 bool wants_tls,
                                                 std::string_view name);
 
+// What is awaited of a container: that it runs, or that it has exited with 0.
+enum class ContainerCondition : uint8_t { kRunning, kDone };
+
 // Judges `answer`, which may be hostile and came at `now`. Has no side effects.
-Finding JudgeDockerContainer(std::string_view name, const HttpAnswer& answer,
-                             absl::Time now);
+Finding JudgeDockerContainer(
+    std::string_view name, const HttpAnswer& answer, absl::Time now,
+    ContainerCondition wanted = ContainerCondition::kRunning);
 
 }  // namespace waiter::cli
 

@@ -261,6 +261,8 @@ HttpOptions GrpcHealthOptions(const HttpOptions& options,
       .data = GrpcHealthRequest(service),
       .verify = options.verify,
       .ca_file = options.ca_file,
+      .client_certificate_pem = options.client_certificate_pem,
+      .client_key_pem = options.client_key_pem,
       .follow_redirects = false,
       .family = options.family};
   call.headers.insert(call.headers.end(), options.headers.begin(),

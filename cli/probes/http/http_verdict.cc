@@ -55,10 +55,25 @@ std::string HintFor(const HttpResponse& answer) {
     return absl::StrCat("HTTP ", status, ": --status ", status,
                         " or no --no-redirect");
   }
+  // What nginx, Apache and Go say.
+  if (status == 400 && absl::StrContains(answer.body, "HTTPS")) {
+    return "the port speaks TLS: write https://";
+  }
   return status == 405 ? "HTTP 405: --method" : "";
 }
 
+// Returns whether OpenSSL says that the peer does not speak TLS.
+bool IsWithoutTls(std::string_view text) {
+  return absl::StrContains(text, "wrong version number") ||
+         absl::StrContains(text, "packet length too long");
+}
+
 std::string CertificateHint(std::string_view text) {
+  if (absl::StrContains(text, "target host name") ||
+      absl::StrContains(text, "does not match")) {
+    return "the certificate is for another name: use that in the URL, or "
+           "--insecure";
+  }
   if (absl::StrContains(text, "expired")) {
     return "certificate expired: --insecure";
   }
@@ -284,9 +299,11 @@ Finding JudgeError(const HttpAnswer& answer) {
         return NotConnected(answer, answer.connect_error,
                             absl::InfiniteDuration());
       }
-      [[fallthrough]];
+      finding.status = PollStatus::kNotReady;
+      break;
     case Error::kNameNotFound:
       finding.status = PollStatus::kNotReady;
+      finding.no_host = !answer.may_be_proxied;
       break;
     case Error::kCertificate:
       finding.hint = CertificateHint(answer.error_text);
@@ -300,8 +317,15 @@ Finding JudgeError(const HttpAnswer& answer) {
                            ? PollStatus::kNotReady
                            : PollStatus::kServerError;
       break;
-    case Error::kNone:
     case Error::kTls:
+      if (IsWithoutTls(answer.error_text)) {
+        finding.hint = "the port speaks no TLS: write http://";
+      } else if (absl::StrContains(answer.error_text, "certificate required") ||
+                 absl::StrContains(answer.error_text, "handshake failure")) {
+        finding.hint = "if the server wants a certificate: --cert and --key";
+      }
+      break;
+    case Error::kNone:
     case Error::kProtocol:
     case Error::kNotHttp2:
       break;

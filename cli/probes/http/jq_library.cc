@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/probes/http/find_symbol.h"
+#include "cli/text/find_symbol.h"
 
 namespace waiter::cli {
 namespace {

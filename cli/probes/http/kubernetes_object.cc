@@ -133,7 +133,26 @@ std::string WhyNever(const KubernetesObject& object,
   return "";
 }
 
+// Judges a pod of which it is awaited that its containers exit with 0, which is
+// a phase and no condition.
+Finding JudgePhase(const nlohmann::json& body) {
+  const nlohmann::json* const status = FindMember(body, "status");
+  const std::string phase = status == nullptr ? "" : TextOf(*status, "phase");
+  std::string detail = absl::StrCat("the pod's phase is ", phase);
+  if (phase == "Succeeded") {
+    return {.status = PollStatus::kSuccess, .detail = std::move(detail)};
+  }
+  return {
+      .status = phase == "Failed" ? PollStatus::kFailed : PollStatus::kNotReady,
+      .detail = std::move(detail),
+      .unmet = true};
+}
+
 Finding JudgeBody(const KubernetesObject& object, const nlohmann::json& body) {
+  if (object.plural == "pods" &&
+      absl::EqualsIgnoreCase(object.condition, "succeeded")) {
+    return JudgePhase(body);
+  }
   const nlohmann::json* const found = ConditionOf(body, object.condition);
   const std::string status = found == nullptr ? "" : TextOf(*found, "status");
   std::string detail =

@@ -113,6 +113,8 @@ class OperationProbe final : public Probe {
                     .data = request.body,
                     .verify = options_->verify,
                     .ca_file = options_->ca_file,
+                    .client_certificate_pem = options_->client_certificate_pem,
+                    .client_key_pem = options_->client_key_pem,
                     .netrc_file = options_->netrc_file,
                     .follow_redirects = false,
                     .family = options_->family});

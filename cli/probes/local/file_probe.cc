@@ -22,7 +22,7 @@
 namespace waiter::cli {
 
 FileProbe::FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target)
-    : FileSystemProbe(calls), loop_(loop), target_(std::move(target)) {}
+    : BlockingProbe(calls), loop_(loop), target_(std::move(target)) {}
 
 // The look is judged only while this lives.
 std::function<FileProbe::Judge()> FileProbe::NewRead() {

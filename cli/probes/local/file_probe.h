@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/event_loop.h"
-#include "cli/probes/local/file_system_probe.h"
+#include "cli/probes/blocking_probe.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "waiter/clock.h"
@@ -27,7 +27,7 @@ namespace waiter::cli {
 
 // A file is stable if its size, time of modification and identity have not
 // changed from one poll to a later one for as long as the target says.
-class FileProbe : public FileSystemProbe {
+class FileProbe : public BlockingProbe {
  public:
   // The loop and the calls must outlive this.
   FileProbe(EventLoop& loop, BlockingCalls& calls, FileTarget target);

@@ -24,7 +24,7 @@
 
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/unique_fd.h"
-#include "cli/probes/local/file_system_probe.h"
+#include "cli/probes/blocking_probe.h"
 #include "cli/probes/probe.h"
 
 namespace waiter::cli {
@@ -72,11 +72,11 @@ class LogFollower {
 };
 
 // A file that does not exist is absent.
-class LogProbe : public FileSystemProbe {
+class LogProbe : public BlockingProbe {
  public:
   // The calls must outlive this.
   LogProbe(BlockingCalls& calls, LogOptions options)
-      : FileSystemProbe(calls),
+      : BlockingProbe(calls),
         follower_(std::make_shared<LogFollower>(std::move(options))) {}
 
  private:

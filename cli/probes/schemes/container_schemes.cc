@@ -37,20 +37,36 @@ namespace {
 // allows.
 absl::Status ParseDocker(std::string_view rest, const Scheme& scheme,
                          Target& target) {
+  std::array<Parameter, 1> parameters = {{{.name = "condition"}}};
+  auto& container = target.what.emplace<NamedTarget>();
+  if (absl::Status status = ReadParameters(rest, scheme, container.name,
+                                           absl::MakeSpan(parameters));
+      !status.ok()) {
+    return status;
+  }
+  const std::string& name = container.name;
+  const std::string_view condition = parameters[0].value;
   const auto is_alnum = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c));
   };
-  if (rest.empty() || !is_alnum(rest[0]) ||
-      !std::all_of(rest.begin(), rest.end(), IsLabelCharacter)) {
+  if (name.empty() || !is_alnum(name[0]) ||
+      !std::all_of(name.begin(), name.end(), IsLabelCharacter)) {
     return InvalidForm("no name of a container", scheme);
   }
-  target.what = NamedTarget{.name = std::string(rest)};
-  return absl::OkStatus();
+  if (condition.empty()) return absl::OkStatus();
+  container.parameters.emplace_back("condition", condition);
+  return condition == "done"
+             ? absl::OkStatus()
+             : Invalid("a container has the condition done, and no other");
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target,
                                                   ProbeFactory& factory) {
-  const std::string& name = std::get<NamedTarget>(target.what).name;
+  const auto& named = std::get<NamedTarget>(target.what);
+  const std::string& name = named.name;
+  const auto wanted = named.Parameter("condition").empty()
+                          ? ContainerCondition::kRunning
+                          : ContainerCondition::kDone;
   absl::StatusOr<HttpDestination> container = DockerContainer(
       EnvironmentVariable("DOCKER_HOST"),
       /*wants_tls=*/!EnvironmentVariable("DOCKER_TLS_VERIFY").empty(), name);
@@ -59,8 +75,8 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target,
       *std::move(container),
       std::make_shared<const HttpOptions>(
           HttpOptions{.follow_redirects = false, .family = factory.family()}),
-      [name](const HttpAnswer& answer, absl::Time now) {
-        return JudgeDockerContainer(name, answer, now);
+      [name, wanted](const HttpAnswer& answer, absl::Time now) {
+        return JudgeDockerContainer(name, answer, now, wanted);
       });
 }
 
@@ -117,9 +133,10 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeKubernetes(const Target& target,
 
 constexpr Scheme kSchemes[] = {
     {.name = "docker",
-     .form = "`docker:CONTAINER`",
+     .form = "`docker:CONTAINER[?condition=done]`",
      .ready_when = "the container runs and, if it has a health check, is "
-                   "healthy; for Podman set `DOCKER_HOST`",
+                   "healthy; with `condition=done`, it has exited with 0; for "
+                   "Podman set `DOCKER_HOST`",
      .brief = "docker:NAME",
      .example = "docker:web",
      .may_be_host = true,
@@ -129,7 +146,8 @@ constexpr Scheme kSchemes[] = {
      .form = "`kubernetes:KIND/NAME[?condition=Ready]`",
      .ready_when =
          "the object has the condition; `condition=Ready=False` asks for "
-         "another status, and `&namespace=NAME` for another namespace",
+         "another status, `condition=Succeeded` whether a pod has exited with "
+         "0, and `&namespace=NAME` for another namespace",
      .brief = "kubernetes:KIND/NAME",
      .example = "kubernetes:pod/web?condition=Ready",
      .may_be_host = true,

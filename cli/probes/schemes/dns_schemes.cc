@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -29,6 +30,7 @@
 #include "cli/probes/socket/dns_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/target_syntax.h"
+#include "cli/text/ascii_host.h"
 #include "cli/text/percent.h"
 
 namespace waiter::cli {
@@ -76,6 +78,9 @@ absl::Status ParseDns(std::string_view rest, const Scheme& scheme,
       })) {
     return InvalidForm("not a DNS name", scheme);
   }
+  absl::StatusOr<std::string> ascii = AsciiHost(dns.name);
+  if (!ascii.ok()) return ascii.status();
+  dns.name = *std::move(ascii);
   dns.type = absl::AsciiStrToUpper(type);
   if (!type.empty() && std::find(kDnsTypes.begin(), kDnsTypes.end(),
                                  dns.type) == kDnsTypes.end()) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -63,30 +64,41 @@ absl::Status ReadHttpOverSocket(std::string_view socket, std::string_view user,
   return absl::OkStatus();
 }
 
+// Returns USER:PASSWORD@ for a URL, in which any character may occur, or
+// nothing without a user.
+absl::StatusOr<std::string> EncodedUser(const UrlParts& parts,
+                                        const Scheme& scheme) {
+  const std::string login = absl::StrCat(parts.user, parts.password);
+  // libcurl accepts no others.
+  if (std::any_of(login.begin(), login.end(), [](char c) {
+        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+      })) {
+    return InvalidForm("a control character in user or password", scheme);
+  }
+  if (!parts.has_user) return "";
+  return absl::StrCat(PercentEncoded(parts.user),
+                      parts.password.empty() ? "" : ":",
+                      PercentEncoded(parts.password), "@");
+}
+
 // Reads http+unix://SOCKET/PATH.
 absl::Status ParseHttpUnix(std::string_view rest, const Scheme& scheme,
                            Target& target) {
-  if (!absl::ConsumePrefix(&rest, "//")) {
-    return InvalidForm("no // after http+unix:", scheme);
-  }
-  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
-  const std::string_view path = rest.substr(end);
-  const size_t user_end = rest.substr(0, end).rfind('@') + 1;
-  const std::string_view socket = rest.substr(user_end, end - user_end);
-  // Text before a colon may be a user, and what follows part of a password.
-  if (absl::StrContains(socket, ':') && absl::StrContains(path, '@')) {
-    return MisplacedAt();
-  }
-  if (user_end == 1) {
+  const absl::StatusOr<UrlParts> parts =
+      ReadUrl(rest, scheme, {.at_in_path = true, .any_authority = true});
+  if (!parts.ok()) return parts.status();
+  const absl::StatusOr<std::string> user = EncodedUser(*parts, scheme);
+  if (!user.ok()) return user.status();
+  if (*user == "@") {
     return InvalidForm("the @ of an abstract socket must be written as %40",
                        scheme);
   }
-  if (socket.empty()) {
+  if (parts->authority.empty()) {
     return InvalidForm("no path of a socket, in which / must be written as %2F",
                        scheme);
   }
-  return ReadHttpOverSocket(PercentDecoded(socket), rest.substr(0, user_end),
-                            path, scheme, target);
+  return ReadHttpOverSocket(PercentDecoded(parts->authority), *user,
+                            parts->path, scheme, target);
 }
 
 // Returns whether `rest` of an http URL has the form //unix:SOCKET:/PATH, which
@@ -124,7 +136,10 @@ absl::Status ReadRequest(std::string_view rest, const Scheme& scheme,
   if (!parts.ok()) return parts.status();
   absl::StatusOr<std::string> path = RequestPath(parts->path);
   if (!path.ok()) return path.status();
-  target.what = HttpTarget{.url = absl::StrCat(scheme_of_url, ":", rest),
+  const absl::StatusOr<std::string> user = EncodedUser(*parts, scheme);
+  if (!user.ok()) return user.status();
+  target.what = HttpTarget{.url = absl::StrCat(scheme_of_url, "://", *user,
+                                               parts->authority, parts->path),
                            .host = std::move(parts->host),
                            .port = parts->port,
                            .path = *std::move(path)};
@@ -173,6 +188,8 @@ HttpOptions WsOptions(const HttpOptions& options) {
       .status = {{{101, 101}}},
       .verify = options.verify,
       .ca_file = options.ca_file,
+      .client_certificate_pem = options.client_certificate_pem,
+      .client_key_pem = options.client_key_pem,
       .follow_redirects = false,
       .family = options.family};
   request.headers.insert(request.headers.end(), options.headers.begin(),

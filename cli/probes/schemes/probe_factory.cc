@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/strip.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/http_client.h"
@@ -32,6 +33,7 @@ ProbeFactory::ProbeFactory(EventLoop& loop, ProcessReaper& reaper,
       codes_(options.codes),
       http_(std::make_shared<const HttpOptions>(std::move(options.http))),
       login_(options.login),
+      hold_open_(options.hold_open),
       http_of_(std::move(options.http_of)),
       operation_(std::move(options.operation)),
       calls_(loop),
@@ -79,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
 
 std::string_view EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? "" : value;
+  return absl::StripSuffix(value == nullptr ? "" : value, "\r");
 }
 
 }  // namespace waiter::cli

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/loop/blocking_calls.h"
 #include "cli/loop/event_loop.h"
 #include "cli/net/resolver.h"
@@ -43,6 +44,9 @@ struct ProbeOptions {
   // Whether probes log in with the user and password of the target, where that
   // is simple.
   bool login = false;
+
+  // How long connections of tcp: and unix: must stay open.
+  absl::Duration hold_open = absl::ZeroDuration();
 
   // Options of http and grpc targets that have their own, by label.
   std::map<std::string, HttpOptions> http_of = {};
@@ -74,6 +78,7 @@ class ProbeFactory {
   const CodeMap& codes() const { return codes_; }
   AddressFamily family() const { return http_->family; }
   bool login() const { return login_; }
+  absl::Duration hold_open() const { return hold_open_; }
   const std::optional<OperationOptions>& operation() const {
     return operation_;
   }
@@ -96,6 +101,7 @@ class ProbeFactory {
   const CodeMap codes_;
   const std::shared_ptr<const HttpOptions> http_;
   const bool login_;
+  const absl::Duration hold_open_;
   const std::map<std::string, HttpOptions> http_of_;
   const std::optional<OperationOptions> operation_;
   BlockingCalls calls_;

@@ -6,24 +6,30 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/probes/host_port.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/scheme.h"
 #include "cli/probes/schemes/families.h"
 #include "cli/probes/schemes/probe_factory.h"
+#include "cli/probes/socket/first_of_probe.h"
+#include "cli/probes/socket/postgres_login_probe.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/target_syntax.h"
@@ -63,25 +69,29 @@ absl::Status ParseUnix(std::string_view rest, const Scheme& scheme,
   return status.ok() ? CheckSocketPath(server.socket) : status;
 }
 
-// Reads USER:PASSWORD, and the name of the database.
-absl::Status ReadLogin(const UrlParts& parts, bool has_database,
-                       const Scheme& scheme, ServerTarget& server) {
-  const std::pair<std::string_view, std::string_view> user =
-      absl::StrSplit(parts.user_info, absl::MaxSplits(':', 1));
-  server.user = PercentDecoded(user.first);
-  server.password = PercentDecoded(user.second);
-  if (has_database) {
-    std::string_view path = parts.path;
-    absl::ConsumePrefix(&path, "/");
-    server.database = PercentDecoded(path.substr(0, path.find_first_of("/?#")));
+// Reads USER:PASSWORD, the name of the database, and options.
+absl::Status ReadLogin(const UrlParts& parts, const Scheme& scheme,
+                       ServerTarget& server) {
+  server.user = parts.user;
+  server.password = parts.password;
+  std::string_view rest = parts.path.substr(0, parts.path.find('#'));
+  absl::ConsumePrefix(&rest, "/");
+  const std::pair<std::string_view, std::string_view> path =
+      absl::StrSplit(rest, absl::MaxSplits('?', 1));
+  server.database = PercentDecoded(path.first.substr(0, path.first.find('/')));
+  for (const std::string_view option :
+       absl::StrSplit(path.second, '&', absl::SkipEmpty())) {
+    const std::pair<std::string_view, std::string_view> pair =
+        absl::StrSplit(option, absl::MaxSplits('=', 1));
+    server.options.emplace_back(PercentDecoded(pair.first),
+                                PercentDecoded(pair.second));
   }
-  for (const std::string* const text :
-       {&server.user, &server.password, &server.database}) {
-    if (absl::StrContains(*text, '\0')) {
-      return InvalidForm("the URL contains a zero byte", scheme);
-    }
-  }
-  return absl::OkStatus();
+  const std::string all =
+      absl::StrCat(server.user, server.password, server.database,
+                   absl::StrJoin(server.options, "", absl::PairFormatter("")));
+  return absl::StrContains(all, '\0')
+             ? InvalidForm("the URL contains a zero byte", scheme)
+             : absl::OkStatus();
 }
 
 // Reads the host, which may be encoded.
@@ -119,28 +129,29 @@ absl::Status ParseRedis(std::string_view rest, const Scheme& scheme,
                         Target& target) {
   const absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
   if (!parts.ok()) return parts.status();
-  ServerTarget login;
-  absl::Status status =
-      ReadLogin(*parts, /*has_database=*/false, scheme, login);
-  if (status.ok()) status = ParseServer(rest, scheme, target);
-  if (!status.ok()) return status;
+  absl::Status status = ParseServer(rest, scheme, target);
   auto& server = std::get<ServerTarget>(target.what);
-  server.user = std::move(login.user);
-  server.password = std::move(login.password);
-  return absl::OkStatus();
+  if (status.ok()) status = ReadLogin(*parts, scheme, server);
+  if (!status.ok()) return status;
+  const std::string_view cluster = server.Option("cluster");
+  return cluster.empty() || cluster == "ok"
+             ? absl::OkStatus()
+             : Invalid("a cluster can be awaited as cluster=ok only");
 }
 
 // A host that is a folder stands for the socket that PostgreSQL has there.
 absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
                            Target& target) {
-  const absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
+  absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme, {.many_hosts = true});
   if (!parts.ok()) return parts.status();
   ServerTarget& server = target.what.emplace<ServerTarget>();
-  absl::Status status =
-      ReadLogin(*parts, /*has_database=*/true, scheme, server);
-  if (!status.ok()) return status;
-  status = ReadHost(*parts, scheme, server);
-  if (!absl::StartsWith(server.host, "/")) return status;
+  absl::Status status = ReadLogin(*parts, scheme, server);
+  if (status.ok()) status = ReadHost(*parts, scheme, server);
+  server.more_hosts = std::move(parts->more_hosts);
+  if (!status.ok() || !absl::StartsWith(server.host, "/")) return status;
+  if (!server.more_hosts.empty()) {
+    return Invalid("several hosts must not be paths");
+  }
   server.socket = absl::StrCat(server.host, "/.s.PGSQL.", server.port);
   server.host.clear();
   return CheckSocketPath(server.socket);
@@ -149,15 +160,16 @@ absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
 absl::StatusOr<std::unique_ptr<Probe>> MakeWith(const Target& target,
                                                 ProbeFactory& factory,
                                                 NewConversation conversation,
-                                                std::string_view note = "") {
+                                                std::string_view note = "",
+                                                absl::Duration hold_open = {}) {
   return std::make_unique<SocketProbe>(
       factory.loop(), factory.resolver(), std::get<ServerTarget>(target.what),
-      std::move(conversation), factory.family(), note);
+      std::move(conversation), factory.family(), note, hold_open);
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeConnection(const Target& target,
                                                       ProbeFactory& factory) {
-  return MakeWith(target, factory, nullptr);
+  return MakeWith(target, factory, nullptr, "", factory.hold_open());
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeWithoutTls(const Target& target,
@@ -171,21 +183,41 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeServer(const Target& target,
   return MakeWith(target, factory, kConversation);
 }
 
-template <std::unique_ptr<Conversation> (*kConversation)(),
-          std::unique_ptr<Conversation> (*kLogin)(Login)>
-absl::StatusOr<std::unique_ptr<Probe>> MakeWithLogin(const Target& target,
-                                                     ProbeFactory& factory) {
-  if (!factory.login()) return MakeWith(target, factory, kConversation);
+absl::StatusOr<std::unique_ptr<Probe>> MakeRedis(const Target& target,
+                                                 ProbeFactory& factory) {
   const auto& server = std::get<ServerTarget>(target.what);
-  const Login who = {.user = server.user,
-                     .password = server.password,
-                     .database = server.database};
-  return MakeWith(target, factory, [who] { return kLogin(who); });
+  Login who = {.database = server.database};
+  if (factory.login()) {
+    who.user = server.user;
+    who.password = server.password;
+  }
+  const RedisChecks checks = {.cluster = !server.Option("cluster").empty(),
+                              .key = std::string(server.Option("key"))};
+  return MakeWith(target, factory,
+                  [who, checks] { return NewRedisLogin(who, checks); });
 }
 
-constexpr auto MakeRedis = MakeWithLogin<NewRedisConversation, NewRedisLogin>;
-constexpr auto MakePostgres =
-    MakeWithLogin<NewPostgresConversation, NewPostgresLogin>;
+absl::StatusOr<std::unique_ptr<Probe>> MakePostgres(const Target& target,
+                                                    ProbeFactory& factory) {
+  const auto& server = std::get<ServerTarget>(target.what);
+  if (factory.login()) return MakePostgresLogin(factory.calls(), server);
+  const std::string_view role = server.Option("target_session_attrs");
+  const NewConversation conversation = role.empty() || role == "any"
+                                           ? NewPostgresConversation
+                                           : NewPostgresOfAnyRole;
+  if (server.more_hosts.empty()) return MakeWith(target, factory, conversation);
+  std::vector<std::unique_ptr<Probe>> probes;
+  const auto add = [&](const std::string& host, uint16_t port) {
+    probes.push_back(
+        std::make_unique<SocketProbe>(factory.loop(), factory.resolver(),
+                                      ServerTarget{.host = host, .port = port},
+                                      conversation, factory.family()));
+  };
+  add(server.host, server.port);
+  for (const auto& [host, port] : server.more_hosts) add(host, port);
+  return std::make_unique<FirstOfProbe>(factory.loop(), std::move(probes));
+}
+
 constexpr auto MakeMysql = MakeServer<NewMysqlConversation>;
 
 constexpr std::array<Scheme, 2> kSocketSchemes = {{
@@ -208,8 +240,9 @@ constexpr std::array<Scheme, 2> kSocketSchemes = {{
 
 constexpr Scheme kServerSchemes[] = {
     {.name = "redis",
-     .form = "`redis://HOST[:6379]`",
-     .ready_when = "the server answers `PING` and has loaded its data",
+     .form = "`redis://HOST[:6379][/DB][?key=NAME]`",
+     .ready_when = "the server answers `PING` and has loaded its data, and has "
+                   "the key; `?cluster=ok` asks whether its cluster is up",
      .example = "redis://localhost:6379",
      .port = 6379,
      .takes_driver = true,
@@ -224,8 +257,8 @@ constexpr Scheme kServerSchemes[] = {
      .parse = ParseServer,
      .make = MakeWithoutTls},
     {.name = "postgres",
-     .form = "`postgres://HOST[:5432]`",
-     .ready_when = "the server accepts log-ins",
+     .form = "`postgres://HOST[:5432][,HOST...]`",
+     .ready_when = "the server, or one of them, accepts log-ins",
      .example = "postgres://localhost:5432",
      .port = 5432,
      .takes_driver = true,

@@ -51,12 +51,14 @@ std::string HintFor(std::string_view received, std::string_view server) {
 
 SocketProbe::SocketProbe(EventLoop& loop, Resolver& resolver,
                          ServerTarget target, NewConversation new_conversation,
-                         AddressFamily family, std::string_view note)
+                         AddressFamily family, std::string_view note,
+                         absl::Duration hold_open)
     : loop_(loop),
       target_(std::move(target)),
       new_conversation_(std::move(new_conversation)),
       family_(family),
       note_(note),
+      hold_open_(hold_open),
       connector_(loop, resolver) {}
 
 void SocketProbe::Start(const PollContext& /*context*/, Done done) {
@@ -72,6 +74,11 @@ void SocketProbe::Start(const PollContext& /*context*/, Done done) {
 }
 
 void SocketProbe::TimeOut(absl::Duration timeout) {
+  if (connection_.socket && conversation_ == nullptr) {
+    return Finish({.detail = absl::StrCat("connected to ", connection_.peer,
+                                          ", which is too late to hold it "
+                                          "open")});
+  }
   if (conversation_ == nullptr) return Finish(connector_.TimeOut(timeout));
   const std::string_view awaited = conversation_->Awaited();
   const std::string within =
@@ -86,6 +93,7 @@ void SocketProbe::Cancel() {
   done_ = nullptr;
   connector_.Cancel();
   watch_ = {};
+  held_ = {};
   conversation_.reset();
   connection_ = {};
   sending_.clear();
@@ -97,14 +105,27 @@ void SocketProbe::OnConnected(Connector::Result result) {
     return Finish(std::move(*failure));
   }
   connection_ = std::get<Connection>(std::move(result));
-  if (new_conversation_ == nullptr) {
-    return Finish(
-        {.status = PollStatus::kSuccess,
-         .detail = absl::StrCat("connected to ", connection_.peer, note_)});
-  }
+  if (new_conversation_ == nullptr) return Hold();
   conversation_ = new_conversation_();
   sending_ = conversation_->Opening();
   Send();
+}
+
+void SocketProbe::Hold() {
+  const auto succeed = [this] {
+    Finish({.status = PollStatus::kSuccess,
+            .detail = absl::StrCat("connected to ", connection_.peer, note_)});
+  };
+  if (hold_open_ == absl::ZeroDuration()) return succeed();
+  held_ = loop_.CallAfter(hold_open_, succeed);
+  watch_ = loop_.WhenReady(connection_.socket.get(), POLLIN, [=, this](short) {
+    const std::string end = ReadAll();
+    if (!received_.empty() || end.empty()) return succeed();
+    Finish(
+        {.detail = absl::StrCat("connected to ", connection_.peer, ", ", end,
+                                " within ", absl::FormatDuration(hold_open_)),
+         .hint = "is it a proxy that has nothing behind it?"});
+  });
 }
 
 void SocketProbe::Send() {

@@ -33,12 +33,14 @@ namespace waiter::cli {
 class SocketProbe : public Probe {
  public:
   // The loop and the resolver must outlive this. `new_conversation` may be
-  // null. `family` has no effect on sockets with a path. `note` follows the
-  // detail of a connection that is a success.
+  // null; then a connection must stay open for `hold_open`, or the server send
+  // something. `family` has no effect on sockets with a path. `note` follows
+  // the detail of a connection that is a success.
   SocketProbe(EventLoop& loop, Resolver& resolver, ServerTarget target,
               NewConversation new_conversation,
               AddressFamily family = AddressFamily::kAny,
-              std::string_view note = "");
+              std::string_view note = "",
+              absl::Duration hold_open = absl::ZeroDuration());
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -46,6 +48,7 @@ class SocketProbe : public Probe {
 
  private:
   void OnConnected(Connector::Result result);
+  void Hold();
   void Send();
   void OnReady(short events);
 
@@ -61,6 +64,7 @@ class SocketProbe : public Probe {
   const NewConversation new_conversation_;
   const AddressFamily family_;
   const std::string note_;
+  const absl::Duration hold_open_;
   Connector connector_;
 
   // The poll under way.
@@ -68,6 +72,7 @@ class SocketProbe : public Probe {
   Connection connection_;
   std::unique_ptr<Conversation> conversation_;
   EventLoop::Watch watch_;
+  EventLoop::Watch held_;
   std::string sending_;
   std::string received_;
 };

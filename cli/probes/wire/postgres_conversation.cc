@@ -4,14 +4,11 @@
 #include "cli/probes/wire/postgres_conversation.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -63,20 +60,14 @@ bool RefusesLogin(std::string_view sql_state) {
 
 class PostgresConversation : public Conversation {
  public:
-  // Without a login, any answer that a working server gives will do.
-  explicit PostgresConversation(std::optional<Login> login)
-      : login_(std::move(login)) {}
+  explicit PostgresConversation(std::string_view note) : note_(note) {}
 
+  // Any answer that a working server gives to this user will do.
   std::string Opening() override {
     std::string body = Number(kVersion);
-    const std::string user =
-        login_.has_value() && !login_->user.empty() ? login_->user : "postgres";
-    const std::string database = login_.has_value() && !login_->database.empty()
-                                     ? login_->database
-                                     : user;
-    const std::array<std::string_view, 7> texts = {
-        "user", user, "database", database, "application_name", "waiter", ""};
-    for (const std::string_view text : texts) {
+    for (const std::string_view text :
+         {"user", "postgres", "database", "postgres", "application_name",
+          "waiter", ""}) {
       body.append(text);
       body.push_back('\0');
     }
@@ -122,9 +113,10 @@ class PostgresConversation : public Conversation {
       case 'R':
         if (body.size() < 4) return {.is_foreign = true};
         if (ByteReader(body).Big<uint32_t>() != 0) {
-          return {.finding =
-                      Finding{.status = PollStatus::kSuccess,
-                              .detail = "PostgreSQL requests authentication"}};
+          return {.finding = Finding{
+                      .status = PollStatus::kSuccess,
+                      .detail = absl::StrCat(
+                          "PostgreSQL requests authentication", note_)}};
         }
         // No password is required. The server must finish its greeting before
         // the connection can end in peace.
@@ -134,7 +126,8 @@ class PostgresConversation : public Conversation {
         return {
             .send = absl::StrCat("X", Number(kLengthSize)),
             .finding = Finding{.status = PollStatus::kSuccess,
-                               .detail = "PostgreSQL is ready for queries"}};
+                               .detail = absl::StrCat(
+                                   "PostgreSQL is ready for queries", note_)}};
       case 'E':
         return {.finding = FromServerError(body)};
       default:
@@ -142,18 +135,13 @@ class PostgresConversation : public Conversation {
     }
   }
 
-  Finding FromServerError(std::string_view body) const {
+  static Finding FromServerError(std::string_view body) {
     const std::string_view sql_state = Field(body, 'C');
-    const bool refuses = RefusesLogin(sql_state);
-    const std::string detail =
-        absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
-                     " (SQLSTATE ", Excerpt(sql_state), ")");
-    if (refuses && login_.has_value()) {
-      return {.detail = detail,
-              .hint = "are user and database of the URL right?"};
-    }
-    return {.status = refuses ? PollStatus::kSuccess : StatusFor(sql_state),
-            .detail = detail};
+    return {.status = RefusesLogin(sql_state) ? PollStatus::kSuccess
+                                              : StatusFor(sql_state),
+            .detail =
+                absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
+                             " (SQLSTATE ", Excerpt(sql_state), ")")};
   }
 
   // A server that cannot create a process for the connection reports it as in
@@ -168,18 +156,19 @@ class PostgresConversation : public Conversation {
                                        Excerpt(received.substr(1, end - 1)))}};
   }
 
-  const std::optional<Login> login_;
+  const std::string_view note_;
   bool logged_in_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Conversation> NewPostgresConversation() {
-  return std::make_unique<PostgresConversation>(std::nullopt);
+  return std::make_unique<PostgresConversation>("");
 }
 
-std::unique_ptr<Conversation> NewPostgresLogin(Login login) {
-  return std::make_unique<PostgresConversation>(std::move(login));
+std::unique_ptr<Conversation> NewPostgresOfAnyRole() {
+  return std::make_unique<PostgresConversation>(
+      "; target_session_attrs needs --login");
 }
 
 }  // namespace waiter::cli

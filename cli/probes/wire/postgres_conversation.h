@@ -16,10 +16,8 @@ namespace waiter::cli {
 // authenticate is a success, and so is a refusal of the user or the database.
 std::unique_ptr<Conversation> NewPostgresConversation();
 
-// Sends the start-up packet for a user and a database, by default named after
-// the user. They are not ready if the server refuses them. The password is not
-// sent: a request for it is a success.
-std::unique_ptr<Conversation> NewPostgresLogin(Login login);
+// The same, but a success says that the role of the server was not looked at.
+std::unique_ptr<Conversation> NewPostgresOfAnyRole();
 
 }  // namespace waiter::cli
 

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/wire/conversation.h"
@@ -22,6 +24,9 @@ namespace {
 
 // Longer lines are not answers to PING.
 constexpr size_t kLongestLine = 4096;
+
+// Longer texts do not describe a cluster.
+constexpr size_t kLongestText = 16'384;
 
 struct ErrorMeaning {
   std::string_view begins;
@@ -47,93 +52,189 @@ bool NeedsNoLogin(std::string_view error) {
          absl::StrContains(error, "no password is set");
 }
 
-// Appends a text in which any byte may occur.
-void AppendBulk(std::string_view text, std::string& bytes) {
-  absl::StrAppend(&bytes, "$", text.size(), "\r\n", text, "\r\n");
+// Returns a command whose words may contain any byte.
+std::string Command(const std::vector<std::string_view>& words) {
+  std::string bytes = absl::StrCat("*", words.size(), "\r\n");
+  for (const std::string_view word : words) {
+    absl::StrAppend(&bytes, "$", word.size(), "\r\n", word, "\r\n");
+  }
+  return bytes;
 }
+
+struct Reply {
+  char type = '+';
+  std::string text = {};
+};
 
 class RedisConversation : public Conversation {
  public:
-  explicit RedisConversation(Login login)
-      : login_(std::move(login)), logs_in_(!login_.password.empty()) {}
-
-  std::string Opening() override {
-    std::string bytes;
-    if (logs_in_) {
-      bytes = login_.user.empty() ? "*2\r\n" : "*3\r\n";
-      AppendBulk("AUTH", bytes);
-      if (!login_.user.empty()) AppendBulk(login_.user, bytes);
-      AppendBulk(login_.password, bytes);
+  RedisConversation(const Login& login, const RedisChecks& checks) {
+    if (!login.password.empty()) {
+      std::vector<std::string_view> words = {"AUTH", login.password};
+      if (!login.user.empty()) words.insert(words.begin() + 1, login.user);
+      Ask(&RedisConversation::OnAuth, "answer to AUTH", Command(words));
     }
-    return absl::StrCat(bytes, "PING\r\n");
+    Ask(&RedisConversation::OnPing, "answer to PING", "PING\r\n");
+    if (checks.cluster) {
+      Ask(&RedisConversation::OnCluster, "answer to CLUSTER",
+          "CLUSTER INFO\r\n");
+    }
+    if (checks.key.empty()) return;
+    if (!login.database.empty() && login.database != "0") {
+      Ask(&RedisConversation::OnSelect, "answer to SELECT",
+          Command({"SELECT", login.database}));
+    }
+    Ask(&RedisConversation::OnExists, "answer to EXISTS",
+        Command({"EXISTS", checks.key}));
   }
 
+  std::string Opening() override { return opening_; }
+
   Step Receive(std::string& received) override {
-    for (;;) {
-      if (received.empty()) return {};
-      if (received[0] != '+' && received[0] != '-') return {.is_foreign = true};
-      const size_t end = received.find('\n');
-      if (end == std::string::npos) {
-        return {.is_foreign = received.size() > kLongestLine};
-      }
-      std::string_view line = received;
-      line = line.substr(1, end - 1);
-      if (absl::EndsWith(line, "\r")) line.remove_suffix(1);
-      const bool is_error = received[0] == '-';
-      if (!logs_in_) return FromAnswer(is_error, line);
-      if (!is_error && line != "OK") return {.is_foreign = true};
-      if (is_error && !NeedsNoLogin(line)) return FromRefusal(line);
-      logs_in_ = false;
-      received.erase(0, end + 1);
+    while (!received.empty() && !pending_.empty()) {
+      bool is_foreign = false;
+      const std::optional<Reply> reply = TakeReply(received, is_foreign);
+      if (!reply.has_value()) return {.is_foreign = is_foreign};
+      const Judge judge = pending_.front().judge;
+      pending_.pop_front();
+      Step step = (this->*judge)(*reply);
+      if (step.finding.has_value() || step.is_foreign) return step;
+      if (pending_.empty()) return {.finding = good_};
     }
+    return {};
   }
 
   std::string_view Awaited() const override {
-    return logs_in_ ? "answer to AUTH" : "answer to PING";
+    return pending_.empty() ? "" : pending_.front().awaited;
   }
   std::string_view Server() const override { return "Redis"; }
 
  private:
-  static Step FromRefusal(std::string_view line) {
-    if (!absl::StartsWith(line, "WRONGPASS") &&
-        !absl::StrContains(line, "invalid password")) {
-      return FromAnswer(/*is_error=*/true, line);
-    }
-    return {
-        .finding = Finding{
-            .detail = absl::StrCat("Redis refuses the login: ", Excerpt(line)),
-            .hint = "are user and password of the URL right?"}};
+  // Returns what ends the conversation, if the reply does.
+  using Judge = Step (RedisConversation::*)(const Reply&);
+
+  struct Pending {
+    Judge judge;
+    std::string_view awaited;
+  };
+
+  void Ask(Judge judge, std::string_view awaited, std::string_view command) {
+    pending_.push_back({.judge = judge, .awaited = awaited});
+    opening_.append(command);
   }
 
-  static Step FromAnswer(bool is_error, std::string_view line) {
-    if (!is_error) {
-      if (line != "PONG") return {.is_foreign = true};
-      return {.finding = Finding{.status = PollStatus::kSuccess,
-                                 .detail = "Redis answers"}};
+  // Removes one reply from `received`; nothing if it is not complete, or
+  // foreign.
+  static std::optional<Reply> TakeReply(std::string& received,
+                                        bool& is_foreign) {
+    const char type = received[0];
+    const size_t end = received.find('\n');
+    is_foreign = !absl::StrContains("+-:$", type) ||
+                 std::min(end, received.size()) > kLongestLine;
+    if (is_foreign || end == std::string::npos) return std::nullopt;
+    Reply reply = {.type = type, .text = received.substr(1, end - 1)};
+    if (absl::EndsWith(reply.text, "\r")) reply.text.pop_back();
+    size_t size = end + 1;
+    if (type == '$') {
+      size_t length = 0;
+      is_foreign =
+          !absl::SimpleAtoi(reply.text, &length) || length > kLongestText;
+      if (is_foreign || received.size() < size + length + 2) {
+        return std::nullopt;
+      }
+      reply.text = received.substr(size, length);
+      size += length + 2;
     }
+    received.erase(0, size);
+    return reply;
+  }
+
+  Step OnAuth(const Reply& reply) {
+    if (reply.type == '+') return {.is_foreign = reply.text != "OK"};
+    if (reply.type != '-') return {.is_foreign = true};
+    if (NeedsNoLogin(reply.text)) return {};
+    if (!absl::StartsWith(reply.text, "WRONGPASS") &&
+        !absl::StrContains(reply.text, "invalid password")) {
+      return {.finding = FromError(reply.text)};
+    }
+    return {.finding =
+                Finding{.detail = absl::StrCat("Redis refuses the login: ",
+                                               Excerpt(reply.text)),
+                        .hint = "are user and password of the URL right?"}};
+  }
+
+  Step OnPing(const Reply& reply) {
+    if (reply.type == '+' && reply.text == "PONG") {
+      good_ = {.status = PollStatus::kSuccess, .detail = "Redis answers"};
+      return {};
+    }
+    if (reply.type != '-') return {.is_foreign = true};
+    good_ = FromError(reply.text);
+    if (good_.status == PollStatus::kSuccess && !pending_.empty()) return {};
+    return {.finding = good_};
+  }
+
+  Step OnCluster(const Reply& reply) {
+    if (reply.type == '-') return Refused(reply);
+    if (reply.type != '$') return {.is_foreign = true};
+    if (absl::StrContains(reply.text, "cluster_state:ok")) {
+      good_.detail = "Redis answers, its cluster is up";
+      return {};
+    }
+    return {.finding = Finding{.detail = "the cluster is down", .unmet = true}};
+  }
+
+  Step OnSelect(const Reply& reply) {
+    return reply.type == '-' ? Refused(reply) : Step();
+  }
+
+  Step OnExists(const Reply& reply) {
+    if (reply.type == '-') return Refused(reply);
+    if (reply.type != ':') return {.is_foreign = true};
+    if (reply.text == "0") {
+      return {.finding =
+                  Finding{.detail = "there is no such key", .unmet = true}};
+    }
+    good_.detail = "the key exists";
+    return {};
+  }
+
+  // Judges an error that answers a check: the check does not hold.
+  static Step Refused(const Reply& reply) {
+    Finding finding = FromError(reply.text);
+    if (finding.status == PollStatus::kSuccess) {
+      finding.status = PollStatus::kNotReady;
+      finding.hint = "does it need a login? --login sends that of the URL";
+    } else if (absl::StrContains(reply.text, "cluster support disabled")) {
+      finding.status = PollStatus::kFailed;
+    }
+    return {.finding = finding};
+  }
+
+  static Finding FromError(std::string_view line) {
     const auto* const known = std::find_if(
         kErrors.begin(), kErrors.end(), [&](const ErrorMeaning& error) {
           return absl::StartsWith(line, error.begins);
         });
-    const PollStatus status =
-        known == kErrors.end() ? PollStatus::kServerError : known->status;
-    return {.finding = Finding{
-                .status = status,
-                .detail = absl::StrCat("Redis answers: ", Excerpt(line))}};
+    return {.status = known == kErrors.end() ? PollStatus::kServerError
+                                             : known->status,
+            .detail = absl::StrCat("Redis answers: ", Excerpt(line))};
   }
 
-  const Login login_;
-  bool logs_in_;  // The answer to AUTH has not come.
+  std::string opening_;
+  std::deque<Pending> pending_;  // Without an answer.
+  Finding good_;                 // The result if nothing else is wrong.
 };
 
 }  // namespace
 
 std::unique_ptr<Conversation> NewRedisConversation() {
-  return std::make_unique<RedisConversation>(Login());
+  return NewRedisLogin(Login());
 }
 
-std::unique_ptr<Conversation> NewRedisLogin(Login login) {
-  return std::make_unique<RedisConversation>(std::move(login));
+std::unique_ptr<Conversation> NewRedisLogin(const Login& login,
+                                            const RedisChecks& checks) {
+  return std::make_unique<RedisConversation>(login, checks);
 }
 
 }  // namespace waiter::cli

@@ -7,6 +7,7 @@
 #define WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_
 
 #include <memory>
+#include <string>
 
 #include "cli/probes/wire/conversation.h"
 
@@ -17,9 +18,17 @@ namespace waiter::cli {
 // data it is not ready.
 std::unique_ptr<Conversation> NewRedisConversation();
 
+// What is asked for after PING.
+struct RedisChecks {
+  bool cluster = false;  // Whether the cluster must be up.
+  std::string key = {};  // A key that must exist; empty if none must.
+};
+
 // Sends AUTH before PING, if there is a password. A user or password that the
-// server does not know is not ready, because it may still be created.
-std::unique_ptr<Conversation> NewRedisLogin(Login login);
+// server does not know is not ready, because it may still be created. The
+// database of the login is that of the key.
+std::unique_ptr<Conversation> NewRedisLogin(const Login& login,
+                                            const RedisChecks& checks = {});
 
 }  // namespace waiter::cli
 

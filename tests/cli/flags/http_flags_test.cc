@@ -106,6 +106,15 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   EXPECT_EQ(options->family, HttpOptions::Family::kIpv4);
 
   EXPECT_EQ(Read({"--ca-file=" + file})->ca_file, file);
+  const std::string pem = testing::TempDir() + "/http_flags_test_pem";
+  std::ofstream(pem) << "-----BEGIN CERTIFICATE-----\n";
+  const absl::StatusOr<HttpOptions> both = Read({"--cert=" + pem});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->client_certificate_pem, "-----BEGIN CERTIFICATE-----\n");
+  EXPECT_EQ(both->client_key_pem, both->client_certificate_pem);
+  EXPECT_EQ(Read({"--key=" + pem}).status().message(),
+            "--key: it needs --cert");
+  EXPECT_FALSE(Read({"--cert=" + file}).ok());
   EXPECT_EQ(Read({"--ipv6"})->family, HttpOptions::Family::kIpv6);
   EXPECT_EQ(Read({"--data="})->data, "");
 }

@@ -28,7 +28,7 @@
 #   HTTP_SOCKET                path of a Unix socket with a server like that of HTTP
 #   LATE, LATE_SOCKET          a port and the path of a Unix socket that speak HTTP after 300 ms
 #   GRPC                       port of a server with the health service of gRPC; answer_grpc in servers.py has the names
-#   REDIS, POSTGRES, MYSQL, AMQP, KAFKA, MONGODB   ports of servers that know the first answer of the protocol
+#   REDIS, EMPTY_REDIS, POSTGRES, MYSQL, AMQP, KAFKA, MONGODB   ports of servers that know the first answer of the protocol
 #   DNS                        a port of UDP where a name server knows one record of each type for every name
 #   DIR                        a fresh folder, where the command starts
 set -uo pipefail

@@ -226,7 +226,8 @@ def mysql_packet(number, text):
 
 
 # The shortest answers that each protocol knows.
-REDIS = b"+PONG\r\n"
+REDIS = b"+PONG\r\n:1\r\n"  # Also that a key exists.
+REDIS_WITHOUT_KEYS = b"+PONG\r\n:0\r\n"
 POSTGRES = b"R\0\0\0\x08\0\0\0\x03"
 MYSQL = mysql_packet(0, b"\x0a8.0.36\0\x08\0\0\0abcdefgh\0\xff\xf7\xff\x02\0\xff\xc1\x15" + bytes(10)
                      + b"abcdefghijkl\0mysql_native_password\0")
@@ -293,6 +294,7 @@ def start_all(folder, keep):
         "HTTP_SOCKET": start_local_http(os.path.join(folder, "http_socket")),
         "GRPC": start_grpc(),
         "REDIS": start_talker(then=REDIS),
+        "EMPTY_REDIS": start_talker(then=REDIS_WITHOUT_KEYS),
         "POSTGRES": start_talker(then=POSTGRES),
         "MYSQL": start_talker(MYSQL, MYSQL_REFUSAL),
         "AMQP": start_talker(then=AMQP),

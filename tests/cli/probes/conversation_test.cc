@@ -208,17 +208,22 @@ std::unique_ptr<Conversation> RedisLogin() {
   return NewRedisLogin({.user = "me", .password = "secret"});
 }
 
-std::unique_ptr<Conversation> PostgresLogin() {
-  return NewPostgresLogin({.user = "me", .password = "", .database = "app"});
+std::unique_ptr<Conversation> RedisCluster() {
+  return NewRedisLogin({}, {.cluster = true});
+}
+
+std::unique_ptr<Conversation> RedisKey() {
+  return NewRedisLogin({.database = "3"}, {.key = "a b"});
 }
 
 std::vector<Case> Cases() {
   using enum PollStatus;
   const std::string redis_login =
       "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\nsecret\r\nPING\r\n";
-  const std::string postgres_login = Bytes(
-      "\0\0\0\x36\0\3\0\0user\0me\0database\0app\0"
-      "application_name\0waiter\0\0");
+  const std::string cluster = "PING\r\nCLUSTER INFO\r\n";
+  const std::string key =
+      "PING\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
+      "*2\r\n$6\r\nEXISTS\r\n$3\r\na b\r\n";
   const std::string amqp = Bytes("AMQP\0\0\x09\1");
   const std::string mqtt = Bytes("\x10\x0c\0\4MQTT\4\2\0\x3c\0\0");
   const std::string kafka = Bytes("\0\0\0\x10\0\x12\0\0wait\0\6waiter");
@@ -271,23 +276,26 @@ std::vector<Case> Cases() {
        "-ERR max number of clients reached\r\n", kThrottled,
        "Redis answers: ERR max number of clients reached"},
 
-      {"PostgreSQL requests a password", PostgresLogin, postgres_login,
-       Bytes("R\0\0\0\x08\0\0\0\3"), kSuccess,
-       "PostgreSQL requests authentication"},
-      {"PostgreSQL refuses a user", PostgresLogin, postgres_login,
-       Bytes("E\0\0\0\x10"
-             "C28000\0Mno\0\0"),
-       kNotReady, "PostgreSQL answers: no (SQLSTATE 28000)"},
-      {"PostgreSQL has no such database", PostgresLogin, postgres_login,
-       Bytes("E\0\0\0\x10"
-             "C3D000\0Mno\0\0"),
-       kNotReady, "PostgreSQL answers: no (SQLSTATE 3D000)"},
-      {"PostgreSQL has a database of the user's name",
-       [] { return NewPostgresLogin({.user = "u"}); },
-       Bytes("\0\0\0\x33\0\3\0\0user\0u\0database\0u\0"
-             "application_name\0waiter\0\0"),
-       Bytes("R\0\0\0\x08\0\0\0\3"), kSuccess,
-       "PostgreSQL requests authentication"},
+      {"Redis's cluster is up", RedisCluster, cluster,
+       "+PONG\r\n$18\r\ncluster_state:ok\r\n\r\n", kSuccess,
+       "Redis answers, its cluster is up"},
+      {"Redis's cluster is down", RedisCluster, cluster,
+       "+PONG\r\n$20\r\ncluster_state:fail\r\n\r\n", kNotReady,
+       "the cluster is down"},
+      {"Redis has no cluster", RedisCluster, cluster,
+       "+PONG\r\n-ERR This instance has cluster support disabled\r\n", kFailed,
+       "Redis answers: ERR This instance has cluster support disabled"},
+      {"Redis requires a login for its cluster", RedisCluster, cluster,
+       "-NOAUTH Authentication required.\r\n"
+       "-NOAUTH Authentication required.\r\n",
+       kNotReady, "Redis answers: NOAUTH Authentication required."},
+      {"Redis has the key", RedisKey, key, "+PONG\r\n+OK\r\n:1\r\n", kSuccess,
+       "the key exists"},
+      {"Redis has no such key", RedisKey, key, "+PONG\r\n+OK\r\n:0\r\n",
+       kNotReady, "there is no such key"},
+      {"Redis has no such database", RedisKey, key,
+       "+PONG\r\n-ERR DB index is out of range\r\n", kServerError,
+       "Redis answers: ERR DB index is out of range"},
 
       {"NATS answers", NewNatsConversation, "",
        "INFO {\"server_id\":\"N\",\"version\":\"2.9.10\"}\r\nPING\r\nPONG\r\n",

@@ -98,7 +98,7 @@ TEST(DockerContainerTest, EachStateHasItsClass) {
       {R"("Status":"exited","ExitCode":127,"Error":"exec: not found")", kFailed,
        "exited with code 127: exec: not found", true, kStaysDown},
       {R"("Status":"exited","ExitCode":0)", kFailed, "exited with code 0", true,
-       "it is done; --gone waits for the end of a container"},
+       "it is done: docker:web?condition=done waits for that"},
       {R"("Status":"exited","ExitCode":1.5)", kFailed, "exited", true,
        kStaysDown},
       {R"("Status":"exited","ExitCode":1e300)", kFailed, "exited", true,
@@ -138,6 +138,40 @@ TEST(DockerContainerTest, ContainerThatMayBeStartedAgainIsNotFailed) {
     const Finding finding =
         Judge(absl::StrCat(R"({"State":{)", kExited, "}", more, "}"));
     EXPECT_EQ(finding.status, PollStatus::kNotReady) << more;
+  }
+}
+
+TEST(DockerContainerTest, ContainerIsDoneOnceItHasExitedWithZero) {
+  struct Row {
+    std::string_view state;
+    std::string_view restart_policy;
+    PollStatus found;
+    std::string_view detail;
+    bool unmet = false;
+  };
+  for (const Row& row : std::vector<Row>{
+           {R"("Status":"exited","ExitCode":0)", "no", PollStatus::kSuccess,
+            "exited with code 0"},
+           {R"("Status":"stopped","ExitCode":0)", "no", PollStatus::kSuccess,
+            "stopped with code 0"},
+           {R"("Status":"exited","ExitCode":1)", "no", PollStatus::kFailed,
+            "exited with code 1"},
+           {R"("Status":"exited","ExitCode":1)", "on-failure",
+            PollStatus::kNotReady, "exited with code 1"},
+           {R"("Status":"exited")", "no", PollStatus::kFailed, "exited"},
+           {R"("Status":"running","ExitCode":0)", "no", PollStatus::kNotReady,
+            "running", true},
+           {R"("Status":"created","ExitCode":0)", "no", PollStatus::kNotReady,
+            "created"}}) {
+    SCOPED_TRACE(row.state);
+    HttpAnswer answer;
+    answer.status = 200;
+    answer.body = Container(row.state, row.restart_policy);
+    const Finding finding = JudgeDockerContainer(
+        "web", answer, absl::UnixEpoch(), ContainerCondition::kDone);
+    EXPECT_EQ(finding.status, row.found);
+    EXPECT_EQ(finding.detail, row.detail);
+    EXPECT_EQ(finding.unmet, row.unmet);
   }
 }
 

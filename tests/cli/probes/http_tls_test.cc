@@ -187,7 +187,9 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
   const Finding other = Poll(by_address, {.ca_file = certificate_});
   EXPECT_EQ(other.status, PollStatus::kServerError) << other.detail;
   EXPECT_THAT(other.detail, StartsWith("TLS: "));
-  EXPECT_EQ(other.hint, "certificate not trusted: --insecure or --ca-file");
+  EXPECT_EQ(other.hint,
+            "the certificate is for another name: use that in the URL, or "
+            "--insecure");
 
   // An accepted certificate is not remembered.
   EXPECT_EQ(Poll(by_name, {}).status, PollStatus::kServerError);
@@ -238,7 +240,22 @@ TEST_F(HttpTlsTest, ServerWithoutTlsIsAnError) {
   EXPECT_EQ(finding.status, PollStatus::kServerError);
   EXPECT_THAT(finding.detail, StartsWith("TLS: "));
   EXPECT_THAT(finding.detail, Not(HasSubstr("error:")));
-  EXPECT_EQ(finding.hint, "");
+  EXPECT_EQ(finding.hint, "the port speaks no TLS: write http://");
+}
+
+TEST_F(HttpTlsTest, ServerSaysThatItsPortSpeaksTls) {
+  HttpServer server(loop_);
+  ASSERT_TRUE(server.listens());
+  constexpr std::string_view kBody =
+      "Client sent an HTTP request to an HTTPS server.\n";
+  server.Play(
+      {.bytes = absl::StrCat("HTTP/1.0 400 Bad Request\r\n\r\n", kBody)});
+
+  const Finding finding =
+      Poll(absl::StrCat("http://127.0.0.1:", server.port()), {});
+
+  EXPECT_EQ(finding.status, PollStatus::kFailed);
+  EXPECT_EQ(finding.hint, "the port speaks TLS: write https://");
 }
 
 TEST_F(HttpTlsTest, SilentServerDoesNotSetUpTls) {

@@ -101,6 +101,13 @@ TEST(KubernetesObjectTest, EachAnswerHasItsClass) {
             "no condition Ready yet"},
            {"pod/web", "", R"({"kind":"Pod","status":{"phase":"Succeeded"}})",
             kFailed, "the pod has ended: Succeeded"},
+           {"pod/web", "succeeded",
+            R"({"kind":"Pod","status":{"phase":"Succeeded"}})",
+            PollStatus::kSuccess, "the pod's phase is Succeeded"},
+           {"pod/web", "Succeeded",
+            R"({"kind":"Pod","status":{"phase":"Failed"}})", kFailed,
+            "the pod's phase is Failed"},
+           {"pod/web", "Succeeded", kUnready, kNotReady, "the pod's phase is "},
            {"deploy/web", "",
             R"({"kind":"Deployment","metadata":{"generation":2},"status":{
                 "observedGeneration":1,"conditions":[

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +21,11 @@
 #include "cli/loop/event_loop.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/net/resolver.h"
+#include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/scheme.h"
 #include "cli/probes/schemes/parse_target.h"
+#include "cli/probes/socket/first_of_probe.h"
 #include "cli/probes/socket/socket_probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
@@ -410,6 +413,78 @@ TEST_F(ProbesTest, AnswersMayComeByteByByte) {
 
 TEST_F(ProbesTest, ServerMayListenOnIpv6Only) {
   Check(RedisCases().front(), "::1");
+}
+
+TEST_F(ProbesTest, ConnectionThatIsClosedTooSoonIsNotReady) {
+  struct Row {
+    Script script;
+    absl::Duration hold_open;
+    PollStatus status;
+    std::string_view detail;
+  };
+  for (const Row& row :
+       std::vector<Row>{{{.hangs_up = true},
+                         absl::Hours(1),
+                         PollStatus::kNotReady,
+                         "connected to PEER, connection closed within 1h"},
+                        {{},
+                         absl::Milliseconds(20),
+                         PollStatus::kSuccess,
+                         "connected to PEER"},
+                        {LastAnswer("", "220 ready"), absl::Hours(1),
+                         PollStatus::kSuccess, "connected to PEER"}}) {
+    UniqueFd bound = BindTcp("127.0.0.1");
+    const uint16_t port = PortOf(bound);
+    const ScriptedServer server(loop_, std::move(bound), row.script);
+    SocketProbe probe(loop_, resolver_, {.host = "127.0.0.1", .port = port},
+                      nullptr, AddressFamily::kAny, "", row.hold_open);
+    found_.reset();
+    probe.Start({}, Keep());
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->status, row.status);
+    EXPECT_EQ(found_->detail,
+              absl::StrReplaceAll(
+                  row.detail, {{"PEER", absl::StrCat("127.0.0.1:", port)}}));
+  }
+}
+
+// The second of three servers hangs.
+TEST_F(ProbesTest, OneOfSeveralServersIsEnough) {
+  for (const std::string& last :
+       {std::string("+PONG\r\n"), std::string("-LOADING data\r\n")}) {
+    std::vector<UniqueFd> bound;
+    std::vector<std::unique_ptr<Probe>> probes;
+    for (int i = 0; i < 3; ++i) {
+      bound.push_back(BindTcp("127.0.0.1"));
+      probes.push_back(
+          NewProbe(absl::StrCat("redis://127.0.0.1:", PortOf(bound.back()))));
+    }
+    const uint16_t refusing = PortOf(bound[0]);
+    const ScriptedServer silent(loop_, std::move(bound[1]), {});
+    const ScriptedServer server(loop_, std::move(bound[2]),
+                                Answer(kPing, last));
+    FirstOfProbe probe(loop_, std::move(probes));
+    found_.reset();
+    probe.Start({}, Keep());
+    const bool is_ready = last == "+PONG\r\n";
+    if (!is_ready) {
+      ASSERT_TRUE(RunUntil(
+          loop_, [&] { return server.clients() == 1 && server.closed(); }));
+      EXPECT_FALSE(found_.has_value());
+      probe.TimeOut(absl::Seconds(9));
+    }
+    ASSERT_TRUE(AwaitFinding());
+    EXPECT_EQ(found_->status,
+              is_ready ? PollStatus::kSuccess : PollStatus::kNotReady);
+    EXPECT_EQ(found_->detail,
+              is_ready ? "Redis answers"
+                       : absl::StrCat(
+                             "refused by 127.0.0.1:", refusing,
+                             "; Redis answers: LOADING data; connected to "
+                             "127.0.0.1:",
+                             silent.port(), ", no answer to PING within 9s"));
+    EXPECT_FALSE(found_->absent);
+  }
 }
 
 TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {

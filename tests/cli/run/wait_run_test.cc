@@ -429,6 +429,38 @@ TEST_F(WaitRunTest, GoneAcceptsOnlyProvenAbsence) {
                           "3s done: 0 ready"));
 }
 
+TEST_F(WaitRunTest, HostThatVanishedIsGoneIfItWasThere) {
+  Finding no_host = Found(PollStatus::kNotReady, "no such name");
+  no_host.no_host = true;
+  Add({{no_host}, {Ready()}, {no_host}});
+  options_.rules.gone = true;
+  EXPECT_THAT(Run(),
+              ElementsAre("0 start", "0 a not ready: no such name, next in 1s",
+                          "1s a not ready: still there, next in 1s",
+                          "2s a success: no such name", "2s a ends: success",
+                          "2s done: 0 ready"));
+}
+
+TEST_F(WaitRunTest, TargetOfWhichNothingIsFoundHasAShorterLimit) {
+  Finding absent = Found(PollStatus::kNotReady, "refused");
+  absent.absent = true;
+  options_.rules.absent_timeout = absl::Milliseconds(1500);
+  Add({{absent}});
+  EXPECT_THAT(
+      Run(),
+      ElementsAre("0 start", "0 a not ready: refused, next in 1s",
+                  "1s a not ready: refused, next in 1s", "2s a failed: refused",
+                  "2s a ends: failed", "2s done: 1 failed"));
+}
+
+TEST_F(WaitRunTest, TargetThatWasFoundOnceHasTheUsualLimit) {
+  Finding absent = Found(PollStatus::kNotReady, "refused");
+  absent.absent = true;
+  options_.rules.absent_timeout = absl::Milliseconds(1500);
+  Add({{Error()}, {absent}, {absent}, {absent}, {Ready()}});
+  EXPECT_EQ(Run().back(), "4s done: 0 ready");
+}
+
 TEST_F(WaitRunTest, ReadinessMustHold) {
   Add({{Ready()}, {NotYet()}, {Ready()}});
   options_.policy.confirm.successes = 2;

@@ -1,11 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Base of probes that ask the file system, on another thread, because a network
-// file system may hang.
+// Base of probes that ask on another thread, as a call may hang: on a network
+// file system, or in a library.
 
-#ifndef WAITER_CLI_PROBES_LOCAL_FILE_SYSTEM_PROBE_H_
-#define WAITER_CLI_PROBES_LOCAL_FILE_SYSTEM_PROBE_H_
+#ifndef WAITER_CLI_PROBES_BLOCKING_PROBE_H_
+#define WAITER_CLI_PROBES_BLOCKING_PROBE_H_
 
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace waiter::cli {
 
-class FileSystemProbe : public Probe {
+class BlockingProbe : public Probe {
  public:
   void Start(const PollContext& context, Done done) final;
   void TimeOut(absl::Duration timeout) final;
@@ -25,7 +25,7 @@ class FileSystemProbe : public Probe {
 
  protected:
   // `calls` must outlive this.
-  explicit FileSystemProbe(BlockingCalls& calls) : calls_(calls) {}
+  explicit BlockingProbe(BlockingCalls& calls) : calls_(calls) {}
 
   // Judges what was read, on the loop's thread, and only while the probe lives.
   using Judge = std::function<Finding()>;
@@ -33,6 +33,9 @@ class FileSystemProbe : public Probe {
   // Returns the call that reads. It must own all that it uses, except in what
   // it returns.
   virtual std::function<Judge()> NewRead() = 0;
+
+  // Returns what a call that hangs says of the target.
+  virtual Finding Hanging(absl::Duration timeout) const;
 
  private:
   BlockingCalls& calls_;
@@ -42,10 +45,10 @@ class FileSystemProbe : public Probe {
   bool reading_ = false;
 
   // Lets reads find this probe; ends with it.
-  std::shared_ptr<FileSystemProbe*> self_ =
-      std::make_shared<FileSystemProbe*>(this);
+  std::shared_ptr<BlockingProbe*> self_ =
+      std::make_shared<BlockingProbe*>(this);
 };
 
 }  // namespace waiter::cli
 
-#endif  // WAITER_CLI_PROBES_LOCAL_FILE_SYSTEM_PROBE_H_
+#endif  // WAITER_CLI_PROBES_BLOCKING_PROBE_H_

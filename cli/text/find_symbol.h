@@ -9,8 +9,8 @@
 //   absl::StatusOr<JqLibrary> jq =
 //       OpenLibrary("libjq.so.1", FindAll, "install it", "upgrade it");
 
-#ifndef WAITER_CLI_PROBES_HTTP_FIND_SYMBOL_H_
-#define WAITER_CLI_PROBES_HTTP_FIND_SYMBOL_H_
+#ifndef WAITER_CLI_TEXT_FIND_SYMBOL_H_
+#define WAITER_CLI_TEXT_FIND_SYMBOL_H_
 
 #include <dlfcn.h>
 
@@ -47,4 +47,4 @@ absl::StatusOr<Functions> OpenLibrary(const char* file,
 
 }  // namespace waiter::cli
 
-#endif  // WAITER_CLI_PROBES_HTTP_FIND_SYMBOL_H_
+#endif  // WAITER_CLI_TEXT_FIND_SYMBOL_H_

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/probes/local/file_system_probe.h"
+#include "cli/probes/blocking_probe.h"
 
 #include <functional>
 #include <memory>
@@ -14,10 +14,10 @@
 
 namespace waiter::cli {
 
-void FileSystemProbe::Start(const PollContext& /*context*/, Done done) {
+void BlockingProbe::Start(const PollContext& /*context*/, Done done) {
   done_ = std::move(done);
   if (std::exchange(reading_, true)) return;
-  calls_.Start([read = NewRead(), weak = std::weak_ptr<FileSystemProbe*>(
+  calls_.Start([read = NewRead(), weak = std::weak_ptr<BlockingProbe*>(
                                       self_)]() -> std::function<void()> {
     return [weak, judge = read()] {
       const auto self = weak.lock();
@@ -30,12 +30,15 @@ void FileSystemProbe::Start(const PollContext& /*context*/, Done done) {
   });
 }
 
-void FileSystemProbe::TimeOut(absl::Duration timeout) {
-  const Done done = std::exchange(done_, nullptr);
-  done({.status = PollStatus::kServerError,
-        .detail = absl::StrCat("no answer from the file system within ",
-                               absl::FormatDuration(timeout)),
-        .hint = "is it on a network file system that is down?"});
+void BlockingProbe::TimeOut(absl::Duration timeout) {
+  std::exchange(done_, nullptr)(Hanging(timeout));
+}
+
+Finding BlockingProbe::Hanging(absl::Duration timeout) const {
+  return {.status = PollStatus::kServerError,
+          .detail = absl::StrCat("no answer from the file system within ",
+                                 absl::FormatDuration(timeout)),
+          .hint = "is it on a network file system that is down?"};
 }
 
 }  // namespace waiter::cli
