@@ -3,12 +3,14 @@
 
 #include "waiter/durable/store_thread.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -277,6 +279,8 @@ TEST_F(StoreThreadTest, TimersRunInTheOrderOfTheirTimes) {
 TEST_F(StoreThreadTest, ChildOfAForkExitsWithCopiesOfTheStoreAndItsUsers) {
   Start();
   static std::shared_ptr<StoreThread> store = store_;
+  static auto alone = std::make_unique<StoreThread>(
+      std::make_unique<ScriptedStore>(std::make_shared<Script>()));
   static std::unique_ptr<DurableWaits> waits = *DurableWaits::Make(store, {});
   static std::unique_ptr<DurableWaits> without_threads =
       *DurableWaits::Make(store, {.threads = 0});
@@ -295,16 +299,30 @@ TEST_F(StoreThreadTest, ChildOfAForkExitsWithCopiesOfTheStoreAndItsUsers) {
     (*worker)->Start();
   }
 
-  EXPECT_EQ(ExitOfChild([&] {
-              store_ = nullptr;
-              waits = nullptr;
-            }),
-            "exited with 0");
+  std::atomic<bool> ends = false;
+  // It has each lock at some fork.
+  std::thread user([&] {
+    while (!ends) {
+      alone->RunAt(MonotonicTime(), [] {});
+      static_cast<void>(waits->State());
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(ExitOfChild([&] {
+                alone = nullptr;
+                waits = nullptr;
+              }),
+              "exited with 0");
+    if (HasFailure()) break;
+  }
+  ends = true;
+  user.join();
   EXPECT_TRUE(Open("b").get().ok());
   without_threads = nullptr;
   waits = nullptr;
   client = nullptr;
   store = nullptr;
+  alone = nullptr;
 }
 
 }  // namespace
