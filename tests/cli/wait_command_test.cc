@@ -762,7 +762,8 @@ TEST_F(WaitCommandTest, ContainerOfNoEngineIsNotGone) {
   WaiterProcess invalid({"docker:web"},
                         {.environment = {"DOCKER_HOST=ssh://me@h"}});
   EXPECT_EQ(invalid.Wait(), 2);
-  EXPECT_THAT(invalid.err(), StartsWith("waiter: docker:web: DOCKER_HOST: only unix://"));
+  EXPECT_THAT(invalid.err(),
+              StartsWith("waiter: docker:web: DOCKER_HOST: only unix://"));
 }
 
 TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {

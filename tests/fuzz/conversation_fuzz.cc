@@ -54,7 +54,7 @@ std::unique_ptr<Conversation> NewRedisChecks() {
                                     {.cluster = true, .key = "a"});
 }
 
-constexpr std::array<std::unique_ptr<Conversation> (*)(), 11> kProtocols = {
+constexpr std::array<std::unique_ptr<Conversation> (*)(), 12> kProtocols = {
     waiter::cli::NewAmqpConversation,
     waiter::cli::NewKafkaConversation,
     waiter::cli::NewMemcachedConversation,

@@ -81,7 +81,9 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
 
 std::string_view EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return absl::StripSuffix(value == nullptr ? "" : value, "\r");
+  const std::string_view text = value == nullptr ? "" : value;
+  // A file of variables that Windows wrote has it.
+  return absl::StripSuffix(text, "\r");
 }
 
 }  // namespace waiter::cli

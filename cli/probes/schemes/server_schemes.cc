@@ -79,8 +79,8 @@ absl::Status ReadLogin(const UrlParts& parts, const Scheme& scheme,
   const std::pair<std::string_view, std::string_view> path =
       absl::StrSplit(rest, absl::MaxSplits('?', 1));
   server.database = PercentDecoded(path.first.substr(0, path.first.find('/')));
-  for (const std::string_view option :
-       absl::StrSplit(path.second, '&', absl::SkipEmpty())) {
+  for (const std::string_view option : absl::StrSplit(path.second, '&')) {
+    if (option.empty()) continue;
     const std::pair<std::string_view, std::string_view> pair =
         absl::StrSplit(option, absl::MaxSplits('=', 1));
     server.options.emplace_back(PercentDecoded(pair.first),

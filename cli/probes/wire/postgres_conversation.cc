@@ -135,13 +135,13 @@ class PostgresConversation : public Conversation {
     }
   }
 
-  static Finding FromServerError(std::string_view body) {
+  Finding FromServerError(std::string_view body) const {
     const std::string_view sql_state = Field(body, 'C');
-    return {.status = RefusesLogin(sql_state) ? PollStatus::kSuccess
-                                              : StatusFor(sql_state),
-            .detail =
-                absl::StrCat("PostgreSQL answers: ", Excerpt(Field(body, 'M')),
-                             " (SQLSTATE ", Excerpt(sql_state), ")")};
+    const bool refuses = RefusesLogin(sql_state);
+    return {.status = refuses ? PollStatus::kSuccess : StatusFor(sql_state),
+            .detail = absl::StrCat(
+                "PostgreSQL answers: ", Excerpt(Field(body, 'M')),
+                " (SQLSTATE ", Excerpt(sql_state), ")", refuses ? note_ : "")};
   }
 
   // A server that cannot create a process for the connection reports it as in
