@@ -106,9 +106,9 @@ TEST(ForkTest, ParentGoesOn) {
 }
 
 TEST(ForkTest, ChildMayRunAnEngineWithoutThreads) {
-  WaitEngine engine({.threads = 0});
   int polls = 0;
   bool is_over = false;
+  WaitEngine engine({.threads = 0});
   engine
       .Start(Waiter([&] { return ++polls == 3; },
                     {.timeout = absl::Minutes(1),
