@@ -216,26 +216,26 @@ class Worker {
   std::ostream& err_;
 };
 
-// Says what there is to do for a name.
-void Introduce(const std::string& name, const DurableStats& stats,
-               const DurableSpace& space, int threads, Worker& worker) {
+// Returns what there is to do for a name.
+std::string Introduction(const std::string& name, const DurableStats& stats,
+                         const DurableSpace& space, int threads) {
   const auto enqueued = std::find_if(
       stats.counters.begin(), stats.counters.end(),
       [](const auto& counter) { return counter.first == "enqueued"; });
   if (enqueued != stats.counters.end() && enqueued->second > 0) {
-    worker.Warn(absl::StrCat("serves ", name, " with ", threads,
-                             " threads: ", stats.pending, " pending, ",
-                             stats.overdue, " overdue"));
-    return;
+    return absl::StrCat("serves ", name, " with ", threads,
+                        " threads: ", stats.pending, " pending, ",
+                        stats.overdue, " overdue");
   }
-  worker.Warn(absl::StrCat("serves ", name, ", to which no wait was ever added",
-                           OtherNames(space, name)));
+  return absl::StrCat("serves ", name, ", to which no wait was ever added",
+                      OtherNames(space, name));
 }
 
-// Returns an error if the store does not answer, or divides a name otherwise.
-absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
-                        const Arguments& arguments,
-                        const std::vector<std::string>& names, Worker& worker) {
+// Returns the introductions, or an error if the store does not answer, or
+// divides a name otherwise.
+absl::StatusOr<std::vector<std::string>> CheckStore(
+    const std::shared_ptr<WaitStore>& store, const Arguments& arguments,
+    const std::vector<std::string>& names) {
   const DurableStoreFlags& flags = arguments.store;
   const absl::StatusOr<std::unique_ptr<DurableClient>> client =
       DurableClient::Make(
@@ -244,15 +244,15 @@ absl::Status CheckStore(const std::shared_ptr<WaitStore>& store,
   const absl::StatusOr<DurableSpace> space = Answer<DurableSpace>(
       [&](auto callback) { (*client)->Describe(std::move(callback)); });
   if (!space.ok()) return space.status();
+  std::vector<std::string> introductions;
   for (const std::string& name : names) {
     const absl::StatusOr<DurableStats> stats = Answer<DurableStats>(
         [&](auto callback) { (*client)->Stats(name, std::move(callback)); });
     if (!stats.ok()) return stats.status();
-    if (!arguments.log.quiet()) {
-      Introduce(name, *stats, *space, arguments.parallel, worker);
-    }
+    introductions.push_back(
+        Introduction(name, *stats, *space, arguments.parallel));
   }
-  return absl::OkStatus();
+  return introductions;
 }
 
 // Returns the error of the store or of the shared rate, or OK if both work.
@@ -268,7 +268,9 @@ absl::Status TroubleOf(const DurableWaits& waits,
 }
 
 // Runs the loop until a signal has come and the worker has ended.
+// Who has read an introduction may send one.
 void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
+                    const std::vector<std::string>& introductions,
                     const SharedRateLimiter* limiter, absl::Duration drain,
                     Worker& worker, EventLoop& loop, ProcessReaper& reaper) {
   bool has_ended = false;
@@ -296,6 +298,9 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   }
   // A reader of the output that goes away must not end the worker.
   const SignalWatch pipe(loop, SIGPIPE, [] {});
+  for (const std::string& introduction : introductions) {
+    worker.Warn(introduction);
+  }
   waits->Start();
   absl::Status known;
   MonotonicTime next_look = {};
@@ -347,10 +352,10 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
   EventLoop loop;
   ProcessReaper reaper(loop);
   Worker worker(arguments, http, loop, reaper, out, err);
-  if (absl::Status status = CheckStore(*store, arguments, names, worker);
-      !status.ok()) {
-    return status;
-  }
+  absl::StatusOr<std::vector<std::string>> introductions =
+      CheckStore(*store, arguments, names);
+  if (!introductions.ok()) return introductions.status();
+  if (arguments.log.quiet()) introductions->clear();
   for (const std::string& name : names) {
     DurableHandler handler;
     if (!arguments.program.empty()) {
@@ -364,8 +369,11 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
         std::move(handler));
     if (!status.ok()) return status;
   }
-  RunUntilSignal(*std::move(waits), limiter.get(), arguments.drain, worker,
-                 loop, reaper);
+  RunUntilSignal(*std::move(waits), *introductions, limiter.get(),
+                 arguments.drain, worker, loop, reaper);
+  // A store drops requests when it is destroyed, and takes them in their order:
+  // once it answers this one, it has noted that the worker left.
+  (void)CheckStore(*store, arguments, names);
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   return absl::OkStatus();
 }

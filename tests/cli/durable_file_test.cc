@@ -196,6 +196,9 @@ TEST_F(DurableFileTest, UnknownNameIsAnErrorOfStatusAndAWarningOfWork) {
   EXPECT_TRUE(
       work.ReadUntil("serves jbos, to which no wait was ever added; the space "
                      "also has jobs"));
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(Durable("status"), "workers          1");
+  }));
   work.Signal(SIGTERM);
   EXPECT_EQ(work.Wait(), 0);
   EXPECT_THAT(Durable("status"), HasSubstr("workers          0"));
