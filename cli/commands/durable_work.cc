@@ -267,8 +267,8 @@ absl::Status TroubleOf(const DurableWaits& waits,
                    "; this process keeps a rate of its own"));
 }
 
-// Runs the loop until a signal has come and the worker has ended.
-// Who has read an introduction may send one.
+// Runs the loop until a signal has come and the worker has ended. Signals are
+// served before the introductions are printed.
 void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
                     const std::vector<std::string>& introductions,
                     const SharedRateLimiter* limiter, absl::Duration drain,
@@ -371,9 +371,6 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
   }
   RunUntilSignal(*std::move(waits), *introductions, limiter.get(),
                  arguments.drain, worker, loop, reaper);
-  // A store drops requests when it is destroyed, and takes them in their order:
-  // once it answers this one, it has noted that the worker left.
-  (void)CheckStore(*store, arguments, names);
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   return absl::OkStatus();
 }

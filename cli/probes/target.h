@@ -59,7 +59,7 @@ struct ServerTarget {
   // Further hosts and ports of postgres:, any of which may be ready.
   std::vector<std::pair<std::string, uint16_t>> more_hosts = {};
 
-  // What follows the `?` of postgres: and redis:, decoded. Must not be shown.
+  // The query of a postgres: or redis: URL, decoded. Must not be shown.
   std::vector<std::pair<std::string, std::string>> options = {};
 
   // Returns the value of an option, empty if it is not given.

@@ -65,8 +65,8 @@ absl::StatusOr<UrlParts> ReadUrl(std::string_view rest, const Scheme& scheme,
     parts.password = PercentDecoded(login.second);
     authority.remove_prefix(at + 1);
   }
-  // What looks like a host and a path may be parts of a user and a password,
-  // which must not be shown.
+  // A host and a path may really be parts of a user and a password, which must
+  // not be shown.
   if (const size_t at = parts.path.rfind('@'); at != std::string_view::npos) {
     const bool is_path =
         rules.at_in_path && !parts.has_user &&

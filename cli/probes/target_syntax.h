@@ -42,7 +42,7 @@ struct UrlParts {
   std::string user = {};      // Decoded.
   std::string password = {};  // Decoded.
 
-  // As written, but for characters of the host beyond ASCII.
+  // As written, except that hosts beyond ASCII are converted.
   std::string authority = {};
 
   std::string host = {};  // In ASCII.

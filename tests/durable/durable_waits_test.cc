@@ -34,6 +34,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -529,6 +530,14 @@ TEST_P(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
   world.Run(absl::Milliseconds(50));
   EXPECT_EQ(first.waits().State().held, 0);
   EXPECT_TRUE(first.waits().Drain(absl::ZeroDuration()));
+  world.Run(absl::Milliseconds(50));
+  std::vector<std::string> workers;
+  first.store().Heartbeat({.space = "default", .worker = "other"},
+                          [&](absl::StatusOr<std::vector<std::string>> live) {
+                            workers = *std::move(live);
+                          });
+  world.Run(absl::Milliseconds(50));
+  EXPECT_THAT(workers, ElementsAre("other"));
   const size_t polls = world.polls.size();
   world.AddWorker();
   world.Run(absl::Seconds(1.5));

@@ -121,9 +121,14 @@ bool DurableWorker::Drain(absl::Duration limit) {
     Apply(entry, Event::kGiveBack);
   });
   while (pacer_.held() > 0 && clock_.MonotonicNow() < end) {
-    released_all_.WaitUntil(end);
+    drained_.WaitUntil(end);
   }
-  return pacer_.held() == 0;
+  if (pacer_.held() > 0) return false;
+  if (has_started_ && departure_ == Departure::kNone) Leave();
+  while (departure_ == Departure::kSent && clock_.MonotonicNow() < end) {
+    drained_.WaitUntil(end);
+  }
+  return true;
 }
 
 void DurableWorker::Stop() {
@@ -149,10 +154,7 @@ void DurableWorker::Stop() {
     while (Flush(i, now)) {
     }
   }
-  if (!has_started_) return;
-  store_->Heartbeat(
-      {.space = options_.space, .worker = membership_.id(), .leaves = true},
-      [](const auto&) {});
+  if (has_started_ && departure_ != Departure::kRecorded) Leave();
 }
 
 DurableWaitsState DurableWorker::State() const {
@@ -372,7 +374,7 @@ bool DurableWorker::Apply(Entry& entry, Event event) {
     case State::kGone:
       name.entries.erase(std::string(wait.key()));
       pacer_.OnGone(name.number);
-      if (pacer_.held() == 0) released_all_.Notify();
+      if (pacer_.held() == 0) drained_.Notify();
       break;
     default:
       break;

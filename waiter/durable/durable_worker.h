@@ -75,6 +75,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   using Event = LeasedWait::Event;
 
   struct NameState;
+  // What the store knows of the end of this worker.
+  enum class Departure { kNone, kSent, kRecorded };
 
   // A wait that this worker holds. Not erased while functions of it run.
   struct Entry {
@@ -136,6 +138,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   void Open(NameState& name, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendHeartbeat(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the store that this worker is gone.
+  void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendClaim(const ClaimPacer::Claim& claim, MonotonicTime now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnClaimed(const ClaimPacer::Claim& claim, MonotonicTime sent,
@@ -188,7 +192,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   const Nanoseconds third_;  // Of the lease.
 
   mutable Mutex mutex_;
-  Condition released_all_{mutex_};
+  Condition drained_{mutex_};  // Nothing is held, or the departure changed.
   std::map<std::string, std::unique_ptr<NameState>> names_
       ABSL_GUARDED_BY(mutex_);
   // All parts number the partitions alike.
@@ -200,6 +204,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   StoreTime store_time_ ABSL_GUARDED_BY(mutex_);
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  Departure departure_ ABSL_GUARDED_BY(mutex_) = Departure::kNone;
   bool has_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = MonotonicTime::max();
   MonotonicTime next_renewal_ ABSL_GUARDED_BY(mutex_) = {};

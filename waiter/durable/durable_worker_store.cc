@@ -101,6 +101,19 @@ void DurableWorker::SendHeartbeat(MonotonicTime now) {
           }));
 }
 
+void DurableWorker::Leave() {
+  departure_ = Departure::kSent;
+  store_->Heartbeat(
+      {.space = options_.space, .worker = membership_.id(), .leaves = true},
+      Reply<std::vector<std::string>>(
+          [](DurableWorker& self, const auto& workers) {
+            self.mutex_.AssertHeld();
+            self.departure_ =
+                workers.ok() ? Departure::kRecorded : Departure::kNone;
+            self.drained_.Notify();
+          }));
+}
+
 void DurableWorker::SendClaim(const ClaimPacer::Claim& claim,
                               MonotonicTime now) {
   store_->Claim(

@@ -54,7 +54,7 @@ absl::StatusOr<HttpDestination> DockerContainer(std::string_view docker_host,
                                                 bool wants_tls,
                                                 std::string_view name);
 
-// What is awaited of a container: that it runs, or that it has exited with 0.
+// Whether a container must run, or have exited with 0.
 enum class ContainerCondition : uint8_t { kRunning, kDone };
 
 // Judges `answer`, which may be hostile and came at `now`. Has no side effects.

@@ -18,7 +18,7 @@ namespace waiter::cli {
 // data it is not ready.
 std::unique_ptr<Conversation> NewRedisConversation();
 
-// What is asked for after PING.
+// The condition that is checked after PING.
 struct RedisChecks {
   bool cluster = false;  // Whether the cluster must be up.
   std::string key = {};  // A key that must exist; empty if none must.

@@ -242,9 +242,10 @@ class DurableWaits {
   void Start();
 
   // Claims no more and gives all waits back, each after its poll or delivery in
-  // flight. Returns whether nothing is held any more, at the latest after
-  // `limit`. Without threads, call `RunDue` elsewhere at the same time, or pass
-  // zero and call it afterwards.
+  // flight. Then waits until the store no longer counts this worker. Returns
+  // whether nothing is held any more, at the latest after `limit`. Without
+  // threads, call `RunDue` elsewhere at the same time, or pass zero and call it
+  // afterwards.
   bool Drain(Duration limit);
 
   DurableWaitsState State() const;

@@ -583,7 +583,7 @@ TEST(TargetTest, NoCharacterOfALoginMovesTheHostOrIsShown) {
       }
     }
   }
-  // What no parser can tell from a password: a number is a port, and a path
+  // No parser can tell this from a password: a number is a port, and a path
   // follows.
   EXPECT_EQ(Parse("http://u:5432/x@host/")->host, "u");
   EXPECT_FALSE(Parse("postgres://u:5432/x@host/").ok());
