@@ -45,8 +45,10 @@ void* dlopen(const char* file, int /*mode*/) noexcept {
                          : const_cast<LinkedFunction*>(Find(file, ""));
 }
 
-void* dlsym(void* library, const char* name) noexcept {
+// Without a handle, it would look among all functions of the executable.
+void* dlsym(void* handle, const char* name) noexcept {
+  if (handle == nullptr) return nullptr;
   const LinkedFunction* const found =
-      Find(static_cast<const LinkedFunction*>(library)->library, name);
+      Find(static_cast<const LinkedFunction*>(handle)->library, name);
   return found == nullptr ? nullptr : reinterpret_cast<void*>(found->function);
 }
