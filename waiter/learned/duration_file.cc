@@ -1,24 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,10 +20,12 @@
 #include "waiter/internal/string_views.h"
 #include "waiter/learned/duration_text.h"
 #include "waiter/learned/durations.h"
+#include "waiter/learned/locked_file.h"
 
 namespace waiter {
 namespace {
 
+using internal::LockedFile;
 using internal::MutexLock;
 
 // A file is shortened when it has more lines than this, and twice as many as
@@ -45,12 +35,16 @@ constexpr int64_t kLongFile = 1000;
 // Text that waits for the lock of another process is given up beyond this.
 constexpr size_t kMostPending = size_t{1} << 16U;
 
-absl::Status SystemError(const std::string& path, absl::string_view what) {
-  return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot ", what));
-}
-
 absl::Status At(const std::string& path, const absl::Status& status) {
   return {status.code(), absl::StrCat(path, " ", status.message())};
+}
+
+// Refuses a file that is not of this kind before it is read whole.
+absl::Status CheckHeader(const LockedFile& file, const std::string& path) {
+  const absl::StatusOr<std::string> begin = file.ReadFrom(0, 1);
+  if (!begin.ok()) return begin.status();
+  const absl::Status status = internal::CheckDurationsHeader(*begin);
+  return status.ok() ? status : At(path, status);
 }
 
 // Returns the lines of `text` after the first one that `known` does not have,
@@ -71,119 +65,6 @@ std::string WithoutLinesOf(absl::string_view text, absl::string_view known) {
 }
 
 }  // namespace
-
-class DurationFile::Handle {
- public:
-  static absl::StatusOr<std::unique_ptr<Handle>> Open(const std::string& path,
-                                                      int flags) {
-    // Without O_NONBLOCK, opening a pipe could take for ever.
-    const int file =
-        open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-    // A folder, or a socket or device without a server, cannot be opened.
-    if (file < 0 && errno != EISDIR && errno != ENXIO) {
-      return SystemError(path, "open it");
-    }
-    std::unique_ptr<Handle> handle;
-    if (file >= 0) handle = absl::WrapUnique(new Handle(path, file));
-    struct stat opened = {};
-    if (file < 0 || fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, " is not a regular file"));
-    }
-    return handle;
-  }
-  ~Handle() { close(file_); }
-
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  // Returns kUnavailable if another process holds the lock for too long. The
-  // lock is gone with the process.
-  absl::Status Lock() {
-    // Others hold it for some microseconds, unless they are stopped.
-    constexpr int kTries = 100;
-    constexpr std::chrono::microseconds kGap(100);
-    for (int i = 0; i < kTries; ++i) {
-      if (flock(file_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-      if (errno != EINTR && errno != EWOULDBLOCK) {
-        return SystemError(path_, "lock it");
-      }
-      std::this_thread::sleep_for(kGap);
-    }
-    return absl::UnavailableError(
-        absl::StrCat(path_, " is locked by another process"));
-  }
-  void Unlock() { flock(file_, LOCK_UN); }
-
-  // Returns whether the path still leads to this file.
-  bool IsCurrent() const {
-    struct stat opened = {};
-    struct stat current = {};
-    return fstat(file_, &opened) == 0 && stat(path_.c_str(), &current) == 0 &&
-           opened.st_dev == current.st_dev && opened.st_ino == current.st_ino;
-  }
-
-  int64_t Size() const {
-    struct stat opened = {};
-    return fstat(file_, &opened) == 0 ? opened.st_size : 0;
-  }
-
-  // Returns the text from `offset` on, `most` bytes and a part of a file
-  // beyond.
-  absl::StatusOr<std::string> ReadFrom(
-      int64_t offset, size_t most = std::numeric_limits<size_t>::max()) const {
-    std::string text;
-    while (text.size() < most) {
-      constexpr size_t kPart = 65536;
-      const size_t size = text.size();
-      text.resize(size + kPart);
-      const ssize_t got = pread(file_, text.data() + size, kPart,
-                                offset + static_cast<int64_t>(size));
-      if (got < 0 && errno != EINTR) return SystemError(path_, "read it");
-      text.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-      if (got == 0) break;
-    }
-    return text;
-  }
-
-  // Refuses a file that is not of this kind before it is read whole.
-  absl::Status CheckHeader() const {
-    const absl::StatusOr<std::string> begin = ReadFrom(0, 1);
-    if (!begin.ok()) return begin.status();
-    const absl::Status status = internal::CheckDurationsHeader(*begin);
-    return status.ok() ? status : At(path_, status);
-  }
-
-  // Lets the same users write, as far as this one may say so.
-  absl::Status TakePermissionsOf(const Handle& other) {
-    struct stat taken = {};
-    if (fstat(other.file_, &taken) != 0) return SystemError(path_, "read it");
-    if (fchown(file_, taken.st_uid, taken.st_gid) != 0 && errno != EPERM) {
-      return SystemError(path_, "give it to its owner");
-    }
-    if (fchmod(file_, taken.st_mode & 07777U) != 0) {
-      return SystemError(path_, "set its permissions");
-    }
-    return absl::OkStatus();
-  }
-
-  // Writes at the end.
-  absl::Status Write(absl::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = write(file_, text.data(), text.size());
-      if (written < 0 && errno != EINTR)
-        return SystemError(path_, "write to it");
-      text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  Handle(std::string path, int file) : path_(std::move(path)), file_(file) {}
-
-  const std::string path_;
-  const int file_;
-};
 
 absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
     const std::string& path, std::shared_ptr<DurationModel> model) {
@@ -212,11 +93,12 @@ absl::StatusOr<std::unique_ptr<DurationFile>> DurationFile::Open(
 }
 
 absl::Status DurationFile::Read(const std::string& path, DurationModel& model) {
-  absl::StatusOr<std::unique_ptr<Handle>> handle = Handle::Open(path, O_RDONLY);
-  if (!handle.ok()) return handle.status();
-  absl::Status status = (*handle)->CheckHeader();
+  absl::StatusOr<std::unique_ptr<LockedFile>> file =
+      LockedFile::OpenToRead(path);
+  if (!file.ok()) return file.status();
+  const absl::Status status = CheckHeader(**file, path);
   if (!status.ok()) return status;
-  const absl::StatusOr<std::string> text = (*handle)->ReadFrom(0);
+  const absl::StatusOr<std::string> text = (*file)->ReadFrom(0);
   if (!text.ok()) return text.status();
   const absl::Status merged = model.Merge(*text);
   return merged.ok() ? merged : At(path, merged);
@@ -255,7 +137,7 @@ absl::Status DurationFile::Append(absl::string_view line) {
     // A process has died, or the disk was full, within a line.
     if (torn_ > 0) text += "\n";
     text += pending_;
-    status = handle_->Write(text);
+    status = file_->Append(text);
     if (status.ok()) {
       if (torn_ > 0) ++damaged_;
       read_ += torn_ + static_cast<int64_t>(text.size());
@@ -265,40 +147,40 @@ absl::Status DurationFile::Append(absl::string_view line) {
   }
   pending_.clear();
   if (status.ok() && lines_ > kLongFile) status = Shorten();
-  handle_->Unlock();
+  file_->Unlock();
   return status;
 }
 
 // Locks the file at the path, which may be another one than before.
 absl::Status DurationFile::Lock() {
   for (;;) {
-    const bool is_first = handle_ == nullptr;
-    if (is_first || !handle_->IsCurrent()) {
-      absl::StatusOr<std::unique_ptr<Handle>> opened =
-          Handle::Open(path_, O_RDWR | O_CREAT | O_APPEND);
+    const bool is_first = file_ == nullptr;
+    if (is_first || !file_->IsCurrent()) {
+      absl::StatusOr<std::unique_ptr<LockedFile>> opened =
+          LockedFile::OpenToAppend(path_);
       if (!opened.ok()) return opened.status();
-      handle_ = *std::move(opened);
+      file_ = *std::move(opened);
       read_ = torn_ = lines_ = 0;
       skips_known_ = !is_first;
     }
-    absl::Status status = handle_->Lock();
-    if (!status.ok() || handle_->IsCurrent()) return status;
+    absl::Status status = file_->Lock();
+    if (!status.ok() || file_->IsCurrent()) return status;
   }
 }
 
 absl::Status DurationFile::ReadNews() {
-  if (handle_->Size() < read_) {  // Another process cut it.
+  if (file_->Size() < read_) {  // Another process cut it.
     read_ = torn_ = lines_ = 0;
     skips_known_ = true;
   }
-  absl::StatusOr<std::string> text = handle_->ReadFrom(read_, 1);
+  absl::StatusOr<std::string> text = file_->ReadFrom(read_, 1);
   if (!text.ok()) return text.status();
   if (text->empty() && read_ == 0) return absl::OkStatus();
   if (read_ == 0) {
-    const absl::Status status = handle_->CheckHeader();
+    const absl::Status status = CheckHeader(*file_, path_);
     if (!status.ok()) return status;
   }
-  text = handle_->ReadFrom(read_);
+  text = file_->ReadFrom(read_);
   if (!text.ok()) return text.status();
   const size_t end = text->rfind('\n') + 1;  // 0 without one.
   torn_ = static_cast<int64_t>(text->size() - end);
@@ -324,21 +206,7 @@ absl::Status DurationFile::Shorten() {
   const auto lines =
       static_cast<int64_t>(std::count(text.begin(), text.end(), '\n'));
   if (lines_ < 2 * lines) return absl::OkStatus();
-  // A link stays one.
-  std::error_code error;
-  const std::string target = std::filesystem::canonical(path_, error).string();
-  if (error) return absl::OkStatus();  // Removed by another process.
-  const std::string path = target + ".new";
-  absl::StatusOr<std::unique_ptr<Handle>> handle =
-      Handle::Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
-  if (!handle.ok()) return handle.status();
-  absl::Status status = (*handle)->Write(text);
-  if (status.ok()) status = (*handle)->TakePermissionsOf(*handle_);
-  if (status.ok() && std::rename(path.c_str(), target.c_str()) != 0) {
-    status = SystemError(path_, "replace it");
-  }
-  if (!status.ok()) (void)std::remove(path.c_str());
-  return status;
+  return file_->ReplaceBy(text);
 }
 
 absl::Status DurationFile::status() const {

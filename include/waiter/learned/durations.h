@@ -44,6 +44,7 @@ namespace waiter {
 
 namespace internal {
 class LearnedOperation;
+class LockedFile;
 }  // namespace internal
 
 // A value.
@@ -183,7 +184,6 @@ class DurationFile {
 
  private:
   // A file of the system; closed by the destructor.
-  class Handle;
 
   DurationFile(std::string path, std::shared_ptr<DurationModel> model);
 
@@ -197,7 +197,7 @@ class DurationFile {
   const std::shared_ptr<DurationModel> model_;
   int64_t recorder_ = 0;  // Its number in the model; none while this is opened.
   mutable internal::Mutex mutex_;
-  std::unique_ptr<Handle> handle_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<internal::LockedFile> file_ ABSL_GUARDED_BY(mutex_);
   int64_t read_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes that the model knows.
   int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;  // In these bytes.
   int64_t torn_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes of a line without end.
