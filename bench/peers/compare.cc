@@ -60,8 +60,6 @@ constexpr Program kFull = {"Waiter, full report", "waiter_engine", "--full"};
 constexpr Program kSlack = {"Waiter, slack 1/8", "waiter_engine",
                             "--relative_slack=0.125"};
 constexpr Program kPrecise = {"Waiter, precise", "waiter_engine", "--tick=0"};
-constexpr Program kNoSlack = {"Waiter, precise, no timer slack",
-                              "waiter_engine", "--tick=0 --no_timer_slack"};
 constexpr Program kWakeUps = {"floor: wake-ups", "floors", nullptr};
 constexpr Program kRecords = {"floor: with records", "floors", "--records"};
 constexpr Program kHandOver = {"floor: records", "floors", nullptr};
@@ -266,8 +264,6 @@ std::vector<Row> Rows() {
       Lateness("late_p99_us", kWaiter, kLibuv, Ratio(0.65)),
       Lateness("late_p50_us", kPrecise, kAsio, Value(80)),
       CpuPerPoll(10 * kThousand, kAsio, Ratio(0.6), true, kPrecise),
-      Lateness("late_p50_us", kNoSlack, kAsio, {}),
-      CpuPerPoll(10 * kThousand, kAsio, {}, true, kNoSlack),
   };
   rows.insert(rows.end(), others.begin(), others.end());
   return rows;

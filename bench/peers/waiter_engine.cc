@@ -3,8 +3,6 @@
 
 // Runs the workload on one `WaitEngine`, on the main thread.
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -35,9 +33,6 @@ ABSL_FLAG(bool, full, false, "whether waits keep a full report");
 ABSL_FLAG(bool, metrics, false,
           "whether --mode=run and --mode=cancel have metrics of their waits");
 ABSL_FLAG(std::string, tick, "1ms", "granularity of wake-ups; 0: exact");
-ABSL_FLAG(bool, no_timer_slack, false,
-          "whether Linux should end sleeps at their time, and not up to 50 us "
-          "later, as it does by default");
 ABSL_FLAG(double, relative_slack, 0, "the share by which a delay may grow");
 ABSL_FLAG(size_t, batch, 1,
           "number of waits that --mode=submit starts together");
@@ -302,7 +297,5 @@ int Run(Workload& workload) {
 
 int main(int argc, char** argv) {
   waiter::bench::Workload workload(argc, argv);
-  // The slack of this thread, on which the engine runs, in nanoseconds.
-  if (absl::GetFlag(FLAGS_no_timer_slack)) prctl(PR_SET_TIMERSLACK, 1);
   return waiter::bench::Run(workload);
 }

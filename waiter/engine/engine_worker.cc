@@ -14,11 +14,13 @@
 
 #include "absl/base/attributes.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_requests.h"
+#include "waiter/engine/exact_sleeps.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/wait_timers.h"
 #include "waiter/engine/worker_thread.h"
@@ -57,7 +59,8 @@ void Clear(std::vector<T>& list) {
 
 EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
                            std::shared_ptr<const std::atomic<bool>> engine_ends)
-    : pool_(/*full=*/options.report == ReportLevel::kFull),
+    : is_exact_(options.tick == absl::ZeroDuration()),
+      pool_(/*full=*/options.report == ReportLevel::kFull),
       shut_down_(std::move(engine_ends)),
       requests_(*this, ClockOf(options),
                 options.threads == 0 ? options.wake : nullptr),
@@ -146,6 +149,7 @@ MonotonicTime EngineWorker::RunDue() {
 
 void EngineWorker::Drive(bool until_shut_down) {
   const auto entered = Enter();
+  const ExactSleeps exact_sleeps(is_exact_);
   for (;;) {
     const MonotonicTime wake_up = RunRound();
     if (wake_up <= stepper_.poll_clock().now()) continue;

@@ -104,9 +104,11 @@ struct WaitEngineOptions {
   int threads = 1;
 
   // Unit to which wake-ups are rounded up, so that one wake-up, which costs 20
-  // to 40 us of processor time, serves many waits. Zero for exact times,
-  // otherwise finite and at least 1 us. A tick of 1 ms makes polls late by
-  // 0.6 ms (median), and a poll at a deadline by up to one tick.
+  // to 40 us of processor time, serves many waits. Zero for exact times, for
+  // which Linux does not round up sleeps of the engine's threads, or of the one
+  // that is inside `Run`, either. Otherwise finite and at least 1 us. A tick of
+  // 1 ms makes polls late by 0.6 ms (median), and a poll at a deadline by up to
+  // one tick.
   Duration tick = absl::Milliseconds(1);
 
   // Share of a delay by which it may be longer, so that even a few waits wake
