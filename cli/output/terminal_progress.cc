@@ -166,7 +166,7 @@ void TerminalProgress::Draw(const RunState& run, size_t rows) {
 }
 
 void TerminalProgress::OnTick(const RunState& run) {
-  // The cursor needs a line of its own.
+  // The cursor needs its own line.
   const int rows = Size().rows - 1;
   if (run.elapsed < next_draw_ || rows == 0) return;
   next_draw_ = run.elapsed + kRedraw;

@@ -48,7 +48,7 @@ struct Scheme {
   std::string_view brief = {};
 
   std::string_view example;  // Begins with the name.
-  uint16_t port = 0;         // The default; 0 if there is none.
+  uint16_t port = 0;         // The default; 0 if none.
   RequestFlags flags = RequestFlags::kNone;
 
   // Whether the name of a driver may follow after +, as in

@@ -43,7 +43,7 @@ class LoopJobs {
   // Blocks until a program has ended. `terminated` after `Close`.
   ProcessEnd RunProgram(const Command& command);
 
-  // Ends what is under way, and lets later calls return at once.
+  // Ends what is in progress, and lets later calls return at once.
   void Close();
 
  private:

@@ -108,9 +108,9 @@ class TargetWait : public WaitObserver {
 
   EventLoop::Watch time_out_;
   std::optional<Finding> found_;  // The answer that is not yet in `state_`.
-  absl::Duration timeout_;        // Of the poll under way.
+  absl::Duration timeout_;        // Of the poll in progress.
   bool is_over_ = false;          // The engine wants no more answers.
-  bool timed_out_ = false;        // The poll under way, or the last one.
+  bool timed_out_ = false;        // The poll in progress, or the last one.
   bool poll_untold_ = false;
   bool was_there_ = false;  // A poll has found the target.
   bool always_absent_;      // No poll has found anything of it.

@@ -95,8 +95,8 @@ class WaitRun : private TargetEvents {
   // probes have ended then; processes that they started may still be ending.
   RunEnd Run();
 
-  // Ends the run at once. `Run` returns `end`, unless the end of the run was
-  // decided before. Must be called inside the loop.
+  // Ends the run immediately. `Run` returns `end`, unless the end of the run
+  // was decided before. Must be called inside the loop.
   void Stop(const RunEnd& end);
 
   // Calls `OnSnapshot` of all listeners.

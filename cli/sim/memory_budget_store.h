@@ -85,7 +85,7 @@ class MemoryBudgetStore : public BudgetStore {
     return clock_.MonotonicNow() + absl::ToChronoNanoseconds(one_way_);
   }
 
-  // Calls may be under way when this is destroyed, as they are when a process
+  // Calls may be in progress when this is destroyed, as they are when a process
   // ends.
   template <typename T, typename Run>
   void Call(Run run, std::function<void(absl::StatusOr<T>)> callback) {

@@ -11,8 +11,8 @@
 //   HttpResponse got = Get("/instances/i-0abc");
 //   if (got.code != 200) return waiter::FromHttp(got.code, got.reason);
 //
-// `ErrorClassifier` does the same for the errors of a service, with changes of
-// your own and with the tables of other systems. `RetryAfter` and its parsers
+// `ErrorClassifier` does the same for the errors of a service, with your own
+// changes and with the tables of other systems. `RetryAfter` and its parsers
 // read when a server wants the next poll.
 //
 // All functions here are thread-safe. Their tables:
@@ -110,7 +110,7 @@ struct ServiceError {
     kConnection,  // No answer came: refused, reset, timed out.
   };
 
-  // Status of the HTTP response, or 0 if there was none.
+  // Status of the HTTP response, or 0 if none.
   int http_status = 0;
 
   // Error code such as "ThrottlingException". Case matters. Text around the
@@ -124,8 +124,8 @@ struct ServiceError {
   bool throttling = false;
 };
 
-// Classifies the errors of a service by the table of a system and by changes of
-// your own:
+// Classifies the errors of a service by the table of a system and by your own
+// changes:
 //
 //   const waiter::ErrorClassifier classifier =
 //       waiter::ErrorClassifier::AwsKotlin()

@@ -225,7 +225,7 @@ class Clock {
 
   // Blocks until `wake_up` or until `stop` is requested, whichever comes first.
   // A request at any moment, also before the call, ends the sleep within
-  // microseconds; none is lost. If `wake_up` has passed, returns at once
+  // microseconds; none is lost. If `wake_up` has passed, returns immediately
   // without entering the kernel. `who` names the sleeper in diagnostics, such
   // as the list that a stalled `SimulatedClock` prints; it must stay valid
   // until the call returns.

@@ -295,7 +295,7 @@ class WaitLoop {
                                      StopRequested stop_requested);
 
   // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
-  // `kShutDown`. `unanswered` says whether a poll is under way; drop its
+  // `kShutDown`. `unanswered` says whether a poll is in progress; drop its
   // answer.
   NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
 

@@ -152,8 +152,8 @@ class WaitObserver {
   // next step.
   virtual void OnDecision(const DecisionEvent& /*decision*/) {}
 
-  // Called before every sleep. Not called when the next poll follows at once;
-  // called again if a rate limiter lengthens a sleep.
+  // Called before every sleep. Not called when the next poll follows
+  // immediately; called again if a rate limiter lengthens a sleep.
   virtual void BeforeSleep(const SleepEvent& /*sleep*/) {}
 
   // Called exactly once for every wait and after all other hooks, whatever

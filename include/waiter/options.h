@@ -66,7 +66,7 @@ struct RetryAfterOptions {
 
   // Reaction to a `retry_after` that reaches beyond the deadline of the wait.
   enum class PastDeadline : uint8_t {
-    kStop,            // End at once, with `StopReason::kDeadline`.
+    kStop,            // End immediately, with `StopReason::kDeadline`.
     kPollAtDeadline,  // Ignore the excess: poll one last time at the deadline.
   };
 

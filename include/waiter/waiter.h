@@ -70,7 +70,7 @@ class PollNotifier {
   PollNotifier();
 
   // Ends the sleeps of the waits that use this, a first delay included, so that
-  // they poll. Returns at once, and calls no status function itself.
+  // they poll. Returns immediately, and calls no status function itself.
   //
   // Several calls before a poll begins cause one poll. A call during a poll
   // causes another poll after it. For calls before the wait, its first poll is

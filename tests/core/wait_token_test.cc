@@ -405,7 +405,7 @@ TEST(WaitTokenTest, ClockThatWasSetBackNeverLengthensAWait) {
   }
 }
 
-// Waits that go on.
+// Waits that continue.
 
 class ResumeTest : public testing::Test {
  protected:

@@ -140,8 +140,8 @@ Outcome RunLoop(const Scenario& scenario) {
 }
 
 // The same in as many processes as there are sleeps: at each one the wait is
-// saved, and a new loop goes on with its bytes. The monotonic clock of each
-// process starts anew, unless budgets would notice.
+// saved, and a new loop continues with its bytes. The monotonic clock of each
+// process starts again, unless budgets would notice.
 Outcome RunSavedLoop(const Scenario& scenario) {
   SimulatedClock unused;
   const std::shared_ptr<const WaitPolicy> policy =

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of shared budgets from several threads, with a store that answers on a
-// thread of its own. For ThreadSanitizer.
+// Calls of shared budgets from several threads, with a store that answers on
+// its own thread. For ThreadSanitizer.
 
 #include <algorithm>
 #include <atomic>

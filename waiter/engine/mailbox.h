@@ -11,8 +11,8 @@
 //   });                                 ...
 //                                     }
 //
-// The owner of several such threads sets a flag of its own that tells them to
-// end, wakes them, and closes the mailboxes once all threads are at rest:
+// The owner of several such threads sets its own flag that tells them to end,
+// wakes them, and closes the mailboxes once all threads are at rest:
 //
 //   for (auto& mailbox : mailboxes) mailbox.Post([](Mail&) {});
 //   while (AnyDisturbed(mailboxes)) {}  // `AwaitRest` of each, in turn.

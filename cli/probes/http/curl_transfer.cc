@@ -308,7 +308,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
                 address->protocol);
 }
 
-// Every request has a connection of its own, so that this is called for each
+// Every request has its own connection, so that this is called for each
 // redirect. libcurl itself holds back only passwords and some headers.
 bool CurlTransfer::FollowRedirect() {
   const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);

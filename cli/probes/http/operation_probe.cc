@@ -183,8 +183,8 @@ class OperationProbe final : public Probe {
   Finding last_;  // That of the end.
   HttpMemory memory_;
   std::string url_;         // To which `memory_` belongs.
-  bool remembers_ = false;  // The request under way.
-  int requests_ = 0;        // Of the poll under way.
+  bool remembers_ = false;  // The request in progress.
+  int requests_ = 0;        // Of the poll in progress.
   absl::Duration timeout_;  // Likewise.
   LongPolls long_polls_;
   Done done_;

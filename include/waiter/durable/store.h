@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The interface between durable waits and a store, for stores of your own, and
-// for tests, which can put all workers and the store into one simulation.
-// Programs do not need it. It has `WaitStore`, with its requests and replies,
-// which are plain values:
+// The interface between durable waits and a store, for your own stores, and for
+// tests, which can put all workers and the store into one simulation. Programs
+// do not need it. It has `WaitStore`, with its requests and replies, which are
+// plain values:
 //
 //   store->Claim({.partition = {.name = "job"}, .most = 10, .lease_us = 1000},
 //                [](const absl::StatusOr<ClaimReply>& reply) { ... });

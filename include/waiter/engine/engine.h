@@ -121,7 +121,7 @@ struct WaitEngineOptions {
 
   // Runs synchronous status functions in place of the engine's thread; unset:
   // that thread runs them. The executor gets one function for each poll and
-  // should run it once, on any one thread and soon, because the wait goes on
+  // should run it once, on any one thread and soon, because the wait continues
   // only afterwards. It may run it inside of its own call. A poll that has not
   // begun at the deadline of its wait, or, if it is the last one,
   // `PollContext::timeout` later, is given up. A function that runs after its
@@ -148,10 +148,11 @@ struct WaitEngineOptions {
   // thread of the loop. Requests of functions of a wait inside of `RunDue` do
   // not call it, because the time that `RunDue` returns accounts for them.
   //
-  // Each request is followed by a call, unless one was made or is under way for
-  // an earlier request that no `RunDue` has taken yet. So a million requests
-  // are one call, and there may be a call after which `RunDue` finds nothing to
-  // do. A loop that keeps a flag must clear it before `RunDue`, not afterwards.
+  // Each request is followed by a call, unless one was made or is in progress
+  // for an earlier request that no `RunDue` has taken yet. So a million
+  // requests are one call, and there may be a call after which `RunDue` finds
+  // nothing to do. A loop that keeps a flag must clear it before `RunDue`, not
+  // afterwards.
   //
   // It should do no more than wake the loop: write to an eventfd, post to an
   // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
@@ -300,11 +301,11 @@ class WaitEngine {
 
   // Ends all pending waits with the reason `kShutDown`, and calls their
   // callbacks on their threads, or, without threads, inside of this call.
-  // Requests a stop of polls under way through their `PollContext`, and awaits
-  // synchronous polls, whose success or failure wins.
+  // Requests a stop of polls in progress through their `PollContext`, and
+  // awaits synchronous polls, whose success or failure wins.
   //
   // Functions of waits may start and cancel waits meanwhile, as at other times.
-  // A wait that they start ends at once with `kShutDown` and a callback. A
+  // A wait that they start ends immediately with `kShutDown` and a callback. A
   // callback that always starts its wait again is called 32 times more; the
   // next wait is destroyed without a callback. Other threads may destroy and
   // cancel handles and answer polls, also afterwards, but must not start waits.
@@ -521,7 +522,7 @@ class WaitEngine {
 };
 
 // A wait on a `WaitEngine` (engine/engine.h) whose result comes in a
-// `std::future`, for code that has several things under way and then blocks:
+// `std::future`, for code that has several things in progress and then blocks:
 //
 //   std::future<waiter::WaitResult<Instance>> first =
 //       waiter::StartFuture(engine, wait_until_running);

@@ -36,7 +36,8 @@
 // | meets too many redirects               | failed, kFailedPrecondition      |
 // | is answered at too great length        | failed, kOutOfRange              |
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
-// | is under way when a stop is requested  | not ready; the wait ends         |
+// | is in progress when a stop is requested  | not ready; the wait ends
+// |
 //
 // A job that may fail needs no function: the conditions of `HttpOptions` read
 // its JSON, and the message has the server's reason.
@@ -69,7 +70,7 @@
 // headers are missing, there is no `HttpPoller`, but everything else is there:
 // `HttpRequest` and `HttpResponse` (internal/http_message.h), what a response
 // means (`JudgeHttp` in internal/http_judge.h), and cheap polls (`HttpMemory`
-// in internal/http_memory.h), for clients of your own.
+// in internal/http_memory.h), for your own clients.
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_

@@ -28,7 +28,7 @@
 namespace waiter::internal {
 
 // Cancels a wait on request. Deletes itself once it is released and no request
-// is under way.
+// is in progress.
 class StopLink {
  public:
   explicit StopLink(waiter::stop_token stop) : stop_(std::move(stop)) {}

@@ -52,9 +52,9 @@ class EngineWorkerRef {
   EngineWorker* worker_ = nullptr;
 };
 
-// A reference to one wait. Records are reused, and each wait in a record has a
-// generation of its own: if the record's generation is another one, the wait
-// has ended.
+// A reference to one wait. Records are reused, and each wait in a record has
+// its own generation: if the record's generation is another one, the wait has
+// ended.
 struct EngineWaitRef {
   EngineWorkerRef worker;
   EngineRecord* record = nullptr;

@@ -312,7 +312,7 @@ class CurlClient {
   bool is_ready_ = false;
   bool follows_ = false;
   bool remembers_ = false;
-  bool is_redirected_ = false;  // The transfer under way.
+  bool is_redirected_ = false;  // The transfer in progress.
   HttpMemory memory_;
   CurlLines headers_;
   CurlLines plain_headers_;  // Without the headers of the user.

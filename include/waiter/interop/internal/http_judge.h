@@ -151,10 +151,9 @@ HttpVerdict JudgeHttp(const HttpRules& rules, const HttpResponse& response,
 // has no body, by its status, or one in UTF-16.
 absl::StatusOr<std::string_view> TextBodyOf(const HttpResponse& response);
 
-// Returns the first line of the text of an error in a body: of
-// `error.message`, `message`, `reason`, `statusMessage` or `error`, the first
-// that is a string with text. Printable, and at most 200 characters; empty if
-// there is none.
+// Returns the first line of the text of an error in a body: of `error.message`,
+// `message`, `reason`, `statusMessage` or `error`, the first that is a string
+// with text. Printable, and at most 200 characters; empty if none.
 std::string ErrorTextOf(std::string_view body);
 
 }  // namespace waiter

@@ -60,7 +60,7 @@ struct HttpResponse {
   RetryAfter retry_after = {};
 
   // Returns the value of the first field with this name, ignoring case; empty
-  // if there is none. Valid as long as this object is unchanged.
+  // without one. Valid as long as this object is unchanged.
   std::string_view header(std::string_view name) const;
 };
 

@@ -272,7 +272,7 @@ class HttpOperationTracker {
   Source source_ = Source::kRequest;
   std::string method_;      // Of the start; a redirect may change it.
   std::string url_;         // Of the start or the status.
-  std::string result_url_;  // Of the result; empty if there is none.
+  std::string result_url_;  // Of the result; empty if none.
   std::string hop_url_;     // Of the next request only; mostly empty.
   int redirects_ = 0;       // In a row.
   absl::Time started_ = absl::InfinitePast();

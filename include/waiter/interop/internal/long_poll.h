@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of interop/http.h that asks a server to hold a request until there
-// is news, and knows whether it does. Needs no libcurl, for clients of your
-// own:
+// is news, and knows whether it does. Needs no libcurl, for your own clients:
 //
 //   waiter::LongPolls long_polls({.hold = absl::Seconds(30)});
 //   ...
@@ -62,8 +61,8 @@ class LongPolls {
   std::string Url(const std::string& url) const;
   HttpFields Fields() const;
 
-  // Ends the request, at `now`, with the status of its response, or with 0 if
-  // there was none. Returns whether the next poll should follow immediately. A
+  // Ends the request, at `now`, with the status of its response, or with 0
+  // without one. Returns whether the next poll should follow immediately. A
   // request that the client itself stopped says nothing: do not call this.
   bool End(int status, MonotonicTime now);
 
@@ -73,7 +72,7 @@ class LongPolls {
   bool holds_ = false;    // The last request was held.
   bool was_cut_ = false;  // The last request was cut.
 
-  // Of the request under way.
+  // Of the request in progress.
   absl::Duration hold_;
   MonotonicTime sent_;
 };
