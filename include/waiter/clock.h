@@ -133,7 +133,7 @@ class OptionalDuration {
 // A point on the monotonic scale of one clock, in nanoseconds, zero or more.
 // Only differences between readings of the same clock have a meaning.
 // `MonotonicTime::max()` is infinitely far in the future. On the real clock,
-// times are those of `std::chrono::steady_clock::now()`. Durations of
+// times come from `std::chrono::steady_clock::now()`. Durations of
 // `std::chrono` and of Abseil can be added and subtracted:
 //
 //   waiter::MonotonicTime later = clock.MonotonicNow() + absl::Seconds(5);

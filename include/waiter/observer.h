@@ -156,9 +156,9 @@ class WaitObserver {
   // immediately; called again if a rate limiter lengthens a sleep.
   virtual void BeforeSleep(const SleepEvent& /*sleep*/) {}
 
-  // Called exactly once for every wait and after all other hooks, whatever
-  // ended it. That includes invalid options, a wait whose handle was destroyed
-  // (`kCancelled`), and a status function that threw (`kFailed`, kUnknown).
+  // Called exactly once for every wait, after all other hooks. That includes
+  // invalid options, a wait whose handle was destroyed (`kCancelled`), and a
+  // status function that threw (`kFailed`, kUnknown).
   virtual void OnDone(const WaitIdentity& /*wait*/,
                       const WaitReport& /*report*/) {}
 

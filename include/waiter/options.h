@@ -79,9 +79,9 @@ struct RetryAfterOptions {
   // limit, too.
   Duration max_retry_after = absl::Minutes(10);
 
-  // If true, a longer one ends the wait at once as failed, with the error of
-  // the poll or kUnavailable. Retrying earlier than the server asks would fail
-  // again, and waiting that long may be useless. Has no effect with a
+  // If true, a longer one ends the wait immediately as failed, with the error
+  // of the poll or kUnavailable. Retrying earlier than the server asks would
+  // fail again, and waiting that long may be useless. Has no effect with a
   // `delay_source`.
   bool fail_beyond_max = false;
 
@@ -120,8 +120,8 @@ struct WaitFailure {
   absl::Time deadline;
 };
 
-// Called exactly once for every wait that ends without success, whatever ended
-// it: failure, a limit, a stop, the end of the engine, invalid options, an
+// Called exactly once for every wait that ends without success, for any reason:
+// failure, a limit, a stop, the end of the engine, invalid options, an
 // exception of the status function. Only a wait whose handle is destroyed does
 // not call it, because the objects to which functions refer may be destroyed
 // next.
@@ -189,7 +189,8 @@ struct BudgetOptions {
   bool delay_when_refused = false;
 
   // Every poll passes this limiter. It may delay polls, also the first one, but
-  // not beyond the deadline: the last poll is made whatever the limiter says.
+  // not beyond the deadline: the last poll is made even if the limiter refuses
+  // it.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 
@@ -199,10 +200,10 @@ struct ConfirmOptions {
   // other status restarts the count. Delays do not grow during confirmation.
   int64_t successes = 1;
 
-  // Time for which every poll must find success, seen by at least two polls.
-  // Finite, zero or more. Any other status restarts the time. The last delay is
-  // cut short, even below `min_delay`, so that a poll comes when the time is
-  // over. A hold that ends exactly at the deadline counts.
+  // How long every poll must find success, seen by at least two polls. Finite,
+  // zero or more. Any other status restarts the time. The last delay is cut
+  // short, even below `min_delay`, so that a poll comes when the time is over.
+  // A hold that ends exactly at the deadline counts.
   Duration hold_for = absl::ZeroDuration();
 };
 

@@ -31,21 +31,21 @@
 // follows.
 //
 // It does not have the history, payloads of statuses, and what is not in a
-// token: options, observer, status function. Its limits and its pace are those
-// of the options that it continues with, except for the deadline. Messages are
-// cut to 200 bytes. The token of a budget is kept, so that a success gives back
+// token: options, observer, status function. Its limits and delays come from
+// the options that it continues with, except for the deadline. Messages are cut
+// to 200 bytes. The token of a budget is kept, so that a success gives back
 // what the wait had paid, but not the budget.
 //
 // `WaitHandle::Suspend` ends a wait of an engine and returns its token.
 // `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
 // thread that drives it. The time that it takes is the wait's, and it must not
-// throw. Remove the token when the wait has ended: whoever continues with it
-// afterwards waits again.
+// throw. Remove the token when the wait has ended: a process that continues
+// with it afterwards waits again.
 //
-// Time is carried over by the wall clock. While nobody waits, the time that the
-// wall clock says passes; if it says less than none, none does. So a clock that
-// was set back never lengthens a wait, and one that was set forward shortens
-// it. Between two machines, the difference of their clocks counts.
+// Time is carried over by the wall clock. Between the two waits, time passes by
+// the wall clock, and never backwards. So a clock that was set back never
+// lengthens a wait, and one that was set forward shortens it. Between two
+// machines, the difference of their clocks counts.
 
 #ifndef WAITER_TOKEN_H_
 #define WAITER_TOKEN_H_

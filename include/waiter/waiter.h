@@ -120,7 +120,7 @@ struct RunOptions {
 
 // A status function together with the policy by which to poll it. Copyable and
 // movable if the function is. May be used for any number of waits, one after
-// the other, and for waits on several threads at once if the function may be
+// the other, and for concurrent waits on several threads if the function may be
 // called concurrently.
 //
 // The waiter owns its copy of the function. Objects to which the function
@@ -166,9 +166,9 @@ class Waiter {
   //
   // Makes at least one poll, even with a timeout of zero, unless `stop` was
   // requested before, the options are invalid, or a retry quota refuses the
-  // `initial_cost` of the first poll. A request ends a sleep at once. It does
-  // not interrupt a poll: a success or failure that the poll finds still wins,
-  // and no poll starts afterwards.
+  // `initial_cost` of the first poll. A request ends a sleep immediately. It
+  // does not interrupt a poll: a success or failure that the poll finds still
+  // wins, and no poll starts afterwards.
   //
   // An exception of the status function passes through unchanged and ends the
   // wait; the waiter can be used again. If the program is compiled with

@@ -110,7 +110,7 @@ class ClaimPacer {
   };
   struct Partition {
     size_t name;
-    std::optional<int64_t> last_count = {};  // Of waits claimed.
+    std::optional<int64_t> last_count = {};  // Number of waits claimed.
   };
 
   // How many more may be claimed for that.

@@ -34,12 +34,12 @@ struct DurableRecord {
   WaitPhase phase = WaitPhase::kPending;
   int64_t born_us = 0;  // When it was enqueued.
 
-  // Of a pending wait. No timeout: that of the policy. An empty token: nobody
-  // has claimed it.
+  // State of a pending wait. Without a timeout, the policy's applies. The token
+  // is empty until a worker claims the wait.
   std::optional<int64_t> timeout_us = {};
   WaitToken token = {};
 
-  // Of an ended one. The value of a success is not in the record.
+  // Outcome of an ended wait. The value of a success is not in the record.
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message = {};  // As `CutMessage` returns it.
   StopReason reason = StopReason::kSuccess;

@@ -140,7 +140,7 @@ class LeasedWait {
   const std::string args_;
   const int64_t marks_;
   DurableRecord record_;
-  std::string value_;  // Of a success.
+  std::string value_;  // The value of a success.
   WaitLease lease_;
   MonotonicTime wake_up_ = {};
   // The wall clock that `record_.token` uses minus the store's.

@@ -159,7 +159,7 @@ class EngineRequests {
   std::function<void()> wake_;
   BasicMailbox<EngineMail> mailbox_;
 
-  // Of the worker's thread.
+  // Used on the worker's thread.
   EngineMail own_;
   EngineMail fetched_own_;
   EngineMail others_;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The mailbox of a thread that serves others: any thread posts mail, the
-// thread takes it all at once, and sleeps while there is none.
+// The mailbox of a thread that serves others: any thread posts mail; the thread
+// takes all of it, and sleeps while the box is empty.
 //
 //   any thread                        the worker's thread
 //   ----------                        -------------------

@@ -102,8 +102,8 @@ class BasicTaskGate {
            is_first;
   }
 
-  // Gives the handle up: nobody abandons the wait or requests a stop any more.
-  // Returns false if the wait has ended.
+  // Gives the handle up: afterwards the wait is neither abandoned nor asked to
+  // stop. Returns false if the wait has ended.
   bool Detach(Generation generation) {
     return Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
   }
@@ -166,8 +166,8 @@ class BasicTaskGate {
     return true;
   }
 
-  // Leaves. Returns false, and stays inside, if the wait was abandoned
-  // meanwhile: the caller then frees the task.
+  // Leaves. Returns false, and stays inside, if the wait was abandoned since
+  // then: the caller then frees the task.
   bool Leave() {
     uint64_t word = word_.load(std::memory_order_acquire);
     while ((word & kEntered) != 0) {

@@ -107,7 +107,7 @@ struct DurableStatus {
   bool is_held = false;  // A worker polls it, or delivers its result.
   bool is_cancelled = false;
   absl::Time enqueued = absl::InfinitePast();
-  // Of a pending wait: when it is due, or when the lease of its holder ends.
+  // When a pending wait is due, or when the lease of its holder ends.
   absl::Time due = absl::InfiniteFuture();
   int64_t attempts = 0;
   std::string args = {};
@@ -122,8 +122,8 @@ std::string_view ToString(DurableStatus::Phase phase);
 // Counts over all partitions of a name.
 struct DurableStats {
   int64_t pending = 0;      // Also those whose result is not delivered yet.
-  int64_t undelivered = 0;  // Those with a result.
-  int64_t overdue = 0;      // For more than 2 s.
+  int64_t undelivered = 0;  // Waits with a result.
+  int64_t overdue = 0;      // Due for more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
   int64_t kept = 0;                              // Results that were delivered.
   int64_t polls = 0;  // Since the name exists; workers tell the store late.
@@ -234,7 +234,8 @@ struct DurableFinding {
   WaitFault fault = WaitFault::kNoRecord;
   int partition = 0;
   std::string key = {};  // Empty for `kMiscounted`.
-  // Of `kMiscounted`: number of missing waits; below zero, of surplus waits.
+  // For `kMiscounted`, the number of missing waits; below zero, of surplus
+  // waits.
   int64_t missing = 0;
 };
 

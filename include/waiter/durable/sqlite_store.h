@@ -58,7 +58,7 @@ struct SqliteStoreOptions {
   bool shares_file = false;
 
   // Maximum size of the file, in bytes; more waits are refused. At least 1 MiB;
-  // zero: no limit. The log beside the file is not counted.
+  // zero: no limit. The log next to the file is not counted.
   int64_t max_bytes = 0;
 };
 
@@ -79,7 +79,7 @@ absl::Status EnqueueInSqlite(const SqliteLibrary& library, sqlite3* connection,
 
 // Opens the file, or creates it. Blocks for as long as that takes. The file
 // must be on a disk of this machine, as must the files "PATH-wal" and
-// "PATH-shm" beside it. The store has one thread, which makes all calls of
+// "PATH-shm" next to it. The store has one thread, which makes all calls of
 // SQLite.
 //
 // Errors name the file and what to do: kInvalidArgument for options;
@@ -96,8 +96,8 @@ inline absl::StatusOr<std::shared_ptr<WaitStore>> MakeSqliteWaitStore(
 // must be a file that a store has opened before; otherwise the error is
 // kFailedPrecondition. A worker finds the wait once the transaction is
 // committed, within the time in which it finds all waits of other processes.
-// `DurableClientOptions::max_pending` does not limit these waits. Nobody polls
-// the wait before a client or worker has used the name.
+// `DurableClientOptions::max_pending` does not limit these waits. No worker
+// polls the wait before a client or worker has used the name.
 //
 // Runs `kSqliteEnqueue`, which programs in other languages can run as well.
 inline absl::Status EnqueueInSqlite(sqlite3* connection, std::string_view space,

@@ -76,7 +76,7 @@ struct ClaimReply {
   // When the first of the others can be claimed; unset if no other waits exist,
   // or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
-  std::vector<ClaimedWait> waits = {};  // Those due for longest come first.
+  std::vector<ClaimedWait> waits = {};  // The longest overdue come first.
 };
 
 enum class SettleAction : char {
@@ -103,7 +103,7 @@ struct SettleItem {
 struct SettleRequest {
   WaitPartition partition = {};
   int64_t lease_us = 0;
-  // Time for which a delivered result is kept; zero: not at all.
+  // How long a delivered result is kept; zero: not at all.
   int64_t retain_us = 0;
   // Polls that the caller has made in the partition since its last request;
   // counted for `Stats`.
@@ -113,7 +113,7 @@ struct SettleRequest {
 
 struct SettleReply {
   int64_t now_us = 0;
-  int64_t fence = 0;  // Of the waits that are still held.
+  int64_t fence = 0;  // The fence of the waits that are still held.
   // Keys of waits that the caller does not hold any more. They are unchanged.
   std::vector<std::string> lost = {};
   // Keys of waits that are still held and are to be cancelled.
@@ -123,7 +123,7 @@ struct SettleReply {
 struct EnqueueItem {
   std::string key = {};
   int64_t delay_us = 0;
-  std::string record = {};  // What follows the phase and the time.
+  std::string record = {};  // The bytes after the phase and the time.
   std::string args = {};
   int64_t age_us = 0;  // Since it was enqueued in another store.
 };

@@ -141,9 +141,9 @@ struct DurableWaitsOptions {
   // are fine; an idle worker asks for each of them a few times per second.
   int64_t partitions = 16;
 
-  // Time for which a claim counts. Within [2s, 10min]. A third of it is how
-  // long a delay must be for the wait to be given back, how often held waits
-  // are renewed, and how long before its end polls stop.
+  // How long a claim counts. Within [2s, 10min]. A third of it is how long a
+  // delay must be for the wait to be given back, how often held waits are
+  // renewed, and how long before its end polls stop.
   Duration lease = absl::Seconds(15);
 
   // Maximum number of waits that this worker holds, and claims in one call. The
@@ -151,8 +151,8 @@ struct DurableWaitsOptions {
   int64_t max_held = 10'000;
   int64_t claim_batch = 250;
 
-  // Time for which results are kept, so that `Get` finds them and an equal
-  // `Enqueue` does not wait again. Within [0, 100 days].
+  // How long results are kept, so that `Get` finds them and an equal `Enqueue`
+  // does not wait again. Within [0, 100 days].
   Duration retain = absl::Hours(24);
 
   // A wait fails after this number of polls that killed their process. Within

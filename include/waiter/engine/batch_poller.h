@@ -140,11 +140,11 @@ struct BatchOptions {
   // time on an engine with several threads.
   int64_t max_batch = 100;
 
-  // Time for which the first key of a batch waits for others. Finite, zero or
-  // more. A longer window means fewer calls and later answers. Each poll takes
-  // up to this much longer, as if the server were that slow; reports count the
-  // time as the poll's. A key whose deadline is before the end of the window
-  // ends the window immediately.
+  // How long the first key of a batch waits for others. Finite, zero or more. A
+  // longer window means fewer calls and later answers. Each poll takes up to
+  // this much longer, as if the server were that slow; reports count the time
+  // as the poll's. A key whose deadline is before the end of the window ends
+  // the window immediately.
   Duration window = absl::ZeroDuration();
 
   // Every call passes this limiter once, however many keys it holds. Null: no

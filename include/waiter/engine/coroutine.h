@@ -18,12 +18,12 @@
 //   waiter::WaitResult<Instance> got =
 //       co_await waiter::Await(engine, std::move(wait), stop.get_token());
 //
-// `Task` is a coroutine type of your own or of another library. Sender
-// libraries accept the result of `Await` as a sender, as they do every movable
-// awaitable. `AwaitAll` awaits several waits. interop/asio.h is for coroutines
-// of Boost.Asio, which can await only operations of Asio. Make the waiter in
-// its own statement: g++ 12 frees the wrong memory for options in braces inside
-// of a `co_await`. If the compiler has no coroutines, this header is empty, and
+// `Task` is a coroutine type of yours or of another library. Sender libraries
+// accept the result of `Await` as a sender, as they do every movable awaitable.
+// `AwaitAll` awaits several waits. interop/asio.h is for coroutines of
+// Boost.Asio, which can await only operations of Asio. Make the waiter in its
+// own statement: g++ 12 frees the wrong memory for options in braces inside of
+// a `co_await`. If the compiler has no coroutines, this header is empty, and
 // `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_ENGINE_COROUTINE_H_

@@ -64,7 +64,7 @@ struct WaitGroupOptions {
   // Number of successes that are enough. The group cancels the other waits as
   // soon as that many have succeeded, or so many have ended without success
   // that the number is out of reach. Zero, or more than the number of waits,
-  // cancels all waits at once.
+  // cancels all waits immediately.
   //
   // The result of a wait that was not needed has the reason `kCancelled`,
   // unless the wait ended by itself first; so there may be more successes than

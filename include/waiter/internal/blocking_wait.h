@@ -32,7 +32,7 @@ struct BlockingInputs {
   std::optional<absl::BitGenRef> gen;
   bool takes_context;  // Whether the status function takes a `PollContext`.
   const PollNotifier* notifier = nullptr;
-  const WaitToken* token = nullptr;  // Of the wait to continue with.
+  const WaitToken* token = nullptr;  // The wait to continue; null: a new one.
 };
 
 // One call of a status function. `context` is null unless

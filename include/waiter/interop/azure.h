@@ -134,7 +134,7 @@ Poll<AzureValue<Op>> PollAzure(Op& operation, const ErrorClassifier& classifier,
 // Returns a status function that polls `operation`, by the table above, unless
 // it is done already. The value of a success is `operation.Value()`. `context`
 // may carry its own deadline. The function may be copied; the copies poll the
-// same operation, which must outlive them and must not be used meanwhile.
+// same operation, which must outlive them and must not be used while they poll.
 template <AzureOperation Op, AzureContext C>
 auto PollOperation(Op& operation, C context,
                    ErrorClassifier classifier = ErrorClassifier::Http()) {

@@ -113,8 +113,8 @@
 namespace waiter {
 
 struct HttpOptions {
-  // Class of each status. A response whose class is success goes to the
-  // function, whatever its number.
+  // Class of each status. Every response whose class is success goes to the
+  // function.
   ErrorClassifier classifier = ErrorClassifier::Http();
 
   // Conditions on the response, by the table of `HttpRules`: one of `fail_if`
@@ -223,7 +223,7 @@ class HttpPoller {
   // One of them.
   std::unique_ptr<internal::CurlClient> client_;
   std::shared_ptr<internal::SharedCurlClient> shared_client_;
-  uint64_t seen_ = 0;  // Of the shared client.
+  uint64_t seen_ = 0;  // The last answer taken from the shared client.
 };
 
 struct HttpOperationOptions {
@@ -294,9 +294,9 @@ class HttpOperation {
                       std::move(options)) {}
 
   // Returns an operation that continues from a result of `Save`. Request and
-  // options must be those of the operation that was saved. If it had ended,
-  // polls return its answer, a success with an empty response. Returns
-  // kInvalidArgument if `saved` is damaged.
+  // options must be the saved operation's. If it had ended, polls return its
+  // answer, a success with an empty response. Returns kInvalidArgument if
+  // `saved` is damaged.
   static absl::StatusOr<HttpOperation> Restore(
       HttpRequest request, std::string_view saved,
       HttpOperationOptions options = {}) {

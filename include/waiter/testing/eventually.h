@@ -136,7 +136,7 @@ struct EventuallyOptions {
   // `SimulatedClock`, it is scaled and cut as described above.
   OptionalDuration timeout = std::nullopt;
 
-  // Delays between polls, whatever they find.
+  // Delays between polls, after any answer.
   EventuallyBackoff backoff = {};
 
   // Delays from somewhere else than `backoff`, such as a list whose last delay

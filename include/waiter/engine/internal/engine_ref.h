@@ -22,8 +22,8 @@ class EngineWorkerRef {
  public:
   EngineWorkerRef() = default;
   explicit EngineWorkerRef(EngineWorker& worker);
-  // Returns the owner of a reference that the worker counts itself: the one
-  // with which it is made, or that of a handle.
+  // Returns the owner of a reference that the worker counts: the first one, or
+  // a handle.
   static EngineWorkerRef Adopt(EngineWorker& worker) {
     EngineWorkerRef ref;
     ref.worker_ = &worker;

@@ -66,8 +66,8 @@ class CurlClient {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  // Sends the request and returns its outcome, within `poll.timeout`, and at
-  // once when a stop is requested.
+  // Sends the request and returns its outcome, within `poll.timeout`, and
+  // immediately when a stop is requested.
   HttpOutcome Send(const PollContext& poll) {
     if (!is_ready_) {
       if (absl::Status status = Prepare(); !status.ok()) {

@@ -51,7 +51,7 @@ struct HttpResponse {
   std::string body = {};
   bool body_is_cut = false;
 
-  // Whether the server answered 304, so that status and body are those of an
+  // Whether the server answered 304, so that status and body come from an
   // earlier response, which still holds.
   bool not_modified = false;
 

@@ -24,8 +24,8 @@
 namespace waiter {
 
 struct HttpLongPoll {
-  // Time for which the server may hold a request: within 1 s and 1 h, or zero
-  // for no long polls.
+  // How long the server may hold a request: within 1 s and 1 h, or zero for no
+  // long polls.
   Duration hold = absl::ZeroDuration();
 
   // Parameter of the URL that has the number of seconds, as in `?wait=30`.
@@ -72,7 +72,7 @@ class LongPolls {
   bool holds_ = false;    // The last request was held.
   bool was_cut_ = false;  // The last request was cut.
 
-  // Of the request in progress.
+  // The hold of the request in progress.
   absl::Duration hold_;
   MonotonicTime sent_;
 };

@@ -23,7 +23,7 @@ namespace waiter::internal {
 // For one thread. Never blocks. All callbacks come during `OnReady` and `Send`.
 class RedisConnection {
  public:
-  // Called by a connection, which must not be destroyed meanwhile.
+  // Called by a connection, which must not be destroyed during the call.
   struct Events {
     std::function<void()> on_connected;
     // `reply` is null if the connection ended before it came.

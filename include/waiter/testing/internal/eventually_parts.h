@@ -173,8 +173,8 @@ struct ValueMatcher {
   std::function<std::string()> describe;
 };
 
-// Compares as users expect: text by its characters, and integers by their
-// values whatever their types are.
+// Compares as users expect: text by its characters, and integers of all types
+// by their values.
 template <typename T, typename M>
 bool IsEqual(const T& value, const M& expected) {
   if constexpr (Text<T> && Text<M>) {

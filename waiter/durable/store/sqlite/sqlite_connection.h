@@ -66,7 +66,7 @@ class SqliteRows {
   // Goes to the next row, or the first one. Returns false at the end.
   bool Next();
 
-  // Of the row. NULL is zero, or empty.
+  // Return columns of the row. NULL is zero, or empty.
   int64_t Number(int column) const;
   std::string Bytes(int column) const;
   bool IsNull(int column) const;

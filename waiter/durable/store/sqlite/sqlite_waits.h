@@ -131,7 +131,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                     const std::string& key, bool repairs);
 
   const std::unique_ptr<SqliteConnection> file_;
-  // Of this connection, without those of a transaction that failed.
+  // Known to this connection; a failed transaction adds none.
   absl::flat_hash_map<std::string, PartitionId> partitions_;
   SqliteClock clock_;
   // The time of the transaction, and the wall clock's.
