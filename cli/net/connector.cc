@@ -54,7 +54,7 @@ std::vector<SocketAddress> Interleaved(
   return mixed;
 }
 
-// A socket that connects to its own port machine on which nobody listens may
+// A socket that connects to its own port machine on which no server listens may
 // get this very port, and is then connected to itself.
 bool IsConnectedToItself(int fd) {
   SocketAddress self;

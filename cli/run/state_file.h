@@ -65,7 +65,7 @@ class StateFile {
   // new one. Only its owner can read it.
   absl::Status Write(const SavedRun& run) const;
 
-  // Removes the file. It is no error if there is none.
+  // Removes the file. A missing file is no error.
   absl::Status Remove() const;
 
  private:

@@ -125,8 +125,8 @@ class WaitRun : private TargetEvents {
   // Writes the state of the run, if it has changed.
   void Save();
 
-  // Returns whether the run is ready and must be so at once, but a poll of this
-  // round has found one of the ready targets unready.
+  // Returns whether the run is ready and must be so immediately, but a poll of
+  // this round has found one of the ready targets unready.
   bool MustLookAgain() const;
 
   RunEnd EndFor(StopReason reason) const;

@@ -80,7 +80,7 @@ struct FleetSecond {
 
 // Result of one run.
 struct FleetRun {
-  // Seconds of the run, from 0 to that of the last poll.
+  // Seconds of the run, from 0 to the last poll.
   std::vector<FleetSecond> seconds;
 
   int64_t polls = 0;

@@ -56,7 +56,7 @@ Policy MakePolicy(WaitOptions options = {}) {
   return WaitPolicy::Make(std::move(options));
 }
 
-// Waits one after the other, on a clock of their own.
+// Waits one after the other, on their own clock.
 class Player {
  public:
   explicit Player(uint64_t seed) : gen_(seed) {}

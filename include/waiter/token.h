@@ -26,9 +26,9 @@
 //
 // A wait that continues has the attempts, the counts, the errors, the elapsed
 // time, the deadline and the growth of its delays from before, and makes its
-// next poll when it would have made it, or at once if that time is over. A poll
-// that was in progress is made again. If the deadline has passed, one last poll
-// follows.
+// next poll when it would have made it, or immediately if that time is over. A
+// poll that was in progress is made again. If the deadline has passed, one last
+// poll follows.
 //
 // It does not have the history, payloads of statuses, and what is not in a
 // token: options, observer, status function. Its limits and delays come from

@@ -107,7 +107,7 @@ class HookActionsThreadsTest
     pool_.clear();
   }
 
-  // Starts another wait, which succeeds at once.
+  // Starts another wait, which succeeds immediately.
   void StartAnother() {
     engine_
         ->Start(Waiter([] { return true; }, {.timeout = absl::Hours(1)}),

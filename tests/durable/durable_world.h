@@ -83,7 +83,7 @@ class DurableWorld {
       waits_->Start();
     }
 
-    // The process is gone at once.
+    // The process is gone immediately.
     void Kill() {
       is_dead_ = true;
       store_->Die();

@@ -885,8 +885,8 @@ TEST_F(EnginePromisesTest, TimeOfAnAsynchronousWaitBeginsWithItsFunction) {
           StopReason::kSuccess, StopReason::kSuccess));
 }
 
-// The same for functions on an executor that runs them at once, but begins each
-// after 30 ms.
+// The same for functions on an executor that runs them immediately, but begins
+// each after 30 ms.
 TEST_F(EnginePromisesTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
   WaitEngineOptions slow = Simulated();
   slow.executor = [&](absl::AnyInvocable<void()> poll) {

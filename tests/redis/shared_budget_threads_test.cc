@@ -35,7 +35,7 @@
 namespace waiter {
 namespace {
 
-// Answers at once, on its thread, every fifth time with an error.
+// Answers immediately, on its thread, every fifth time with an error.
 class ThreadedStore final : public BudgetStore {
  public:
   ThreadedStore() : state_(std::make_shared<State>()) {

@@ -172,7 +172,7 @@ struct Owned {
 };
 
 // Handles that functions of waits may use. Their waits are leaves, so that
-// nobody waits for somebody who waits for him.
+// nobody waits for a person who waits for him.
 struct Leaves {
   std::mutex mutex;
   std::vector<Owned> waits;

@@ -69,7 +69,7 @@ class OwnBudgetStore final : public BudgetStore {
   }
   Clock& clock() override { return clock_; }
 
-  // The answers. By default, every member gets what it wants at once.
+  // The answers. By default, every member gets what it wants immediately.
   std::function<absl::StatusOr<RateGrant>(const RateRequest&)> on_grant =
       [](const RateRequest& request) {
         return RateGrant{.granted = request.want,

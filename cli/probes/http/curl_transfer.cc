@@ -215,7 +215,7 @@ void CurlTransfer::SetTrust() {
   }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
-    // Otherwise libcurl trusts the system's certificates, too.
+    // Otherwise libcurl also trusts the system's certificates.
     Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
 #if LIBCURL_VERSION_NUM >= 0x074d00

@@ -75,8 +75,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are those
-//   of the run;
+// * assertions that poll and other blocks may stand, whose failures are the
+//   run's;
 // * SKIP ends the test as skipped.
 #define CHECK_POLLED(...)                                               \
   ::waiter::internal::Catch2::Check(static_cast<bool>(__VA_ARGS__),     \

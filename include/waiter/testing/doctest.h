@@ -61,8 +61,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are those
-//   of the run;
+// * assertions that poll and other blocks may stand, whose failures are the
+//   run's;
 // * doctest has no way to skip a test.
 #define CHECK_EVENTUALLY_PASSES(...)                                    \
   ::waiter::internal::Doctest::Report(                                  \

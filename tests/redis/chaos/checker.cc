@@ -242,7 +242,7 @@ struct CutOff {
   double to;
   double rate_share;
   double quota_share;
-  bool is_alone;  // The store may serve others meanwhile.
+  bool is_alone;  // The store may serve others in the meantime.
 };
 
 // The number of members that a worker counts at least.

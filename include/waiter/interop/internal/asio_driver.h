@@ -50,7 +50,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   WaitEngine& MakeEngine(WaitEngineOptions options) {
     const MutexLock lock(mutex_);
     options.threads = 0;
-    options.clock = nullptr;  // The real clock, like that of the timer.
+    options.clock = nullptr;  // The real clock, like the timer's.
     options.wake = [this] { Request(kRequested); };
     engine_ = std::make_unique<WaitEngine>(options);
     return *engine_;
