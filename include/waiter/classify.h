@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which functions can be polled (`StatusFunction`), and what an error means to
-// a wait: maps an `absl::Status` or the status of an HTTP response to a
-// `PollStatus`.
+// Defines the functions that can be polled (`StatusFunction`), and the meaning
+// of an error to a wait: maps an `absl::Status` or the status of an HTTP
+// response to a `PollStatus`.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
@@ -290,11 +290,11 @@ struct ValueOf<F>
 //   if (!pushback.may_retry) return waiter::Failed(status);
 //   return waiter::ServerError(status, pushback.delay);
 //
-// Whatever a server sends, a result has no value or is within [0, kLongest].
-// The parsers ignore spaces and tabs around a value; any other deviation from
-// its form gives no value. `RetryAfterOptions` (options.h) says how a wait
-// combines a result with its own delay, and sets a shorter limit. A wait
-// ignores zero, so that it causes no busy loop.
+// For any input, a result has no value or is within [0, kLongest]. The parsers
+// ignore spaces and tabs around a value; any other deviation from its form
+// gives no value. `RetryAfterOptions` (options.h) says how a wait combines a
+// result with its own delay, and sets a shorter limit. A wait ignores zero, so
+// that it causes no busy loop.
 //
 // The parsers allocate nothing.
 //

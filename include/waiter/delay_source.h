@@ -197,7 +197,7 @@ class WatchedDelays : public DelaySource {
   std::atomic<bool> is_connected_ = false;
 };
 
-// What `WaitOptions::delay_source` holds: a source that waits share, or none.
+// The value of `WaitOptions::delay_source`: a source that waits share, or none.
 // Converts from a `std::shared_ptr` and from a function.
 class SharedDelaySource {
  public:

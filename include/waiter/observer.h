@@ -54,7 +54,7 @@ enum class SleepReason : uint8_t {
   kRateLimit,    // `BudgetOptions::rate_limiter`.
   kConfirming,   // A success that must hold.
   kFinalPoll,    // The last poll was moved to the deadline.
-  kResumed,      // What is left of the sleep of a saved wait.
+  kResumed,      // The rest of the sleep of a saved wait.
   kLearned,      // `WaitOptions::delay_source`, in place of `backoff`.
   kAnswer,       // `TryAgainAfter`, an answer of the status function.
 };
@@ -73,8 +73,8 @@ struct WaitIdentity {
 // A wait that begins.
 struct StartEvent {
   WaitIdentity wait;
-  // Until the deadline. Infinite if there is none, if the options are invalid,
-  // or if the handle was destroyed before the wait began.
+  // Until the deadline. Infinite without one, if the options are invalid, or if
+  // the handle was destroyed before the wait began.
   absl::Duration timeout;
   absl::Duration first_poll_delay;  // As in the options.
 };

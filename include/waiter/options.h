@@ -75,8 +75,8 @@ struct RetryAfterOptions {
   Rule rule = Rule::kLowerBound;
 
   // A longer `retry_after` counts as this long. Finite, above zero. It may lift
-  // a delay above `max_delay`. The jitter of `kLowerBound` stays within this
-  // limit, too.
+  // a delay above `max_delay`. The jitter of `kLowerBound` also stays within
+  // this limit.
   Duration max_retry_after = absl::Minutes(10);
 
   // If true, a longer one ends the wait immediately as failed, with the error
@@ -232,7 +232,7 @@ struct EdgePollOptions {
   bool strict_deadline = false;
 };
 
-// What a wait calls and records, and the seed that makes it repeatable.
+// The hooks and records of a wait, and the seed that makes it repeatable.
 struct WaitHooks {
   // Called at every poll, sleep and end; see observer.h.
   std::shared_ptr<WaitObserver> observer = nullptr;
@@ -291,7 +291,7 @@ struct WaitOptions {
   // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
   // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
   // A poll that starts at the deadline gets `polls.last_timeout`, or, if that
-  // is zero, this time; if this is infinite, too, twice the longest poll so
+  // is zero, this time; if this is also infinite, twice the longest poll so
   // far, within [1 s, 10 s].
   Duration poll_timeout = absl::InfiniteDuration();
 

@@ -12,7 +12,7 @@
 //   }
 //
 // Most users need only `Make`. The other functions are for drivers that run a
-// `WaitLoop` (loop.h) in an event loop of their own.
+// `WaitLoop` (loop.h) in their own event loop.
 
 #ifndef WAITER_POLICY_H_
 #define WAITER_POLICY_H_

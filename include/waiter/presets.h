@@ -9,7 +9,7 @@
 //
 // No preset sets `timeout`; set it, or the wait ends with kInvalidArgument. The
 // originals limit the attempts, not the time, except for Smithy, where the
-// caller must limit the time, too.
+// caller must also limit the time.
 //
 // Pass parameters as arguments; their defaults come from the original systems:
 //
@@ -137,9 +137,9 @@ struct GrpcRetryOptions {
 WaitOptions AwsPollingPseudoCode(
     int64_t max_retries, Duration max_wait_interval = absl::InfiniteDuration());
 
-// Returns the policy of the Java program of the Chinese edition. It retries
-// server errors, too, and makes one poll more. Unlike the original, it does not
-// swallow exceptions.
+// Returns the policy of the Java program of the Chinese edition. It also
+// retries server errors, and makes one poll more. Unlike the original, it does
+// not swallow exceptions.
 WaitOptions AwsPollingJava(int64_t max_retries, Duration max_wait_interval);
 
 // Returns the policy of the Java program of the Japanese edition, which is the

@@ -115,7 +115,7 @@ struct WaitReport {
   Poll<> last_poll;
 
   // The first and the last poll that found a server error, throttling or
-  // failure. Unset if there was none.
+  // failure. Unset if none.
   std::optional<Poll<>> first_error;
   std::optional<Poll<>> last_error;
 

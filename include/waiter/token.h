@@ -84,8 +84,9 @@ class WaitToken {
   bool empty() const { return bytes_.empty(); }
   const std::string& bytes() const { return bytes_; }
 
-  // What the token says; of an empty one, the defaults of these types and the
-  // infinite past and future. Each call decodes the token, about 100 ns.
+  // Return the content of the token; an empty one has the defaults of these
+  // types and the infinite past and future. Each call decodes the token, about
+  // 100 ns.
 
   // Name of the wait, cut to 128 bytes. A wait of another name refuses to
   // continue with the token.

@@ -60,7 +60,7 @@ namespace waiter {
 //   });
 //   waiter::WaitResult<> done = wait_for_file.Wait({.notifier = &changed});
 //
-// The wait polls without notifications, too, so a lost one only delays the
+// The wait also polls without notifications, so a lost one only delays the
 // answer. A wait on an engine has `WaitHandle::PollNow` instead.
 
 // Thread-safe. Any number of waits may use a notifier, at the same time too.

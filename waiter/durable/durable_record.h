@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What durable waits keep in the store:
+// The bytes that durable waits keep in the store:
 //
 //   std::string bytes = DurableRecord{.born_us = 5, .token = token}.Encode();
 //   absl::StatusOr<DurableRecord> record = ParseRecord(bytes);

@@ -75,7 +75,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   using Event = LeasedWait::Event;
 
   struct NameState;
-  // What the store knows of the end of this worker.
+  // Whether the store knows of the end of this worker.
   enum class Departure { kNone, kSent, kRecorded };
 
   // A wait that this worker holds. Not erased while functions of it run.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the reply to INFO says of a server of durable waits:
+// The reply to INFO about a server of durable waits:
 //
 //   WaitServer server = ReadServer("redis_version:7.0.15\r\n...");
 //   for (const std::string& fault : server.faults) std::cerr << fault << "\n";

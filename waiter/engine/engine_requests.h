@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked of a worker: starts, answers, and requests of the owners of
+// The requests to a worker: starts, answers, and requests of the owners of
 // handles. Any thread posts; the worker takes everything that was posted, in
 // its rounds:
 //

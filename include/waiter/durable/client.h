@@ -111,7 +111,7 @@ struct DurableStatus {
   absl::Time due = absl::InfiniteFuture();
   int64_t attempts = 0;
   std::string args = {};
-  // What the last poll of a pending wait found, for people.
+  // The finding of the last poll of a pending wait, for people.
   std::string last_poll = {};
   std::optional<DurableResult> result = std::nullopt;
 };
@@ -170,11 +170,10 @@ class DurableClient {
   void Cancel(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
 
-  // Polls a pending wait immediately, whatever its delay, because something has
-  // changed: a webhook came, or another wait ended. The poll begins within
-  // about a second, or when the poll in flight has ended. Polls by delays
-  // continue, so a notification that never comes costs time, and no result.
-  // Passes its state to `callback`.
+  // Polls a pending wait immediately, because something has changed: a webhook
+  // came, or another wait ended. The poll begins within about a second, or when
+  // the poll in flight has ended. Polls by delays continue, so a notification
+  // that never comes costs time, and no result. Passes its state to `callback`.
   void Notify(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   // Forgets a result that was delivered, so that an equal `Enqueue` waits

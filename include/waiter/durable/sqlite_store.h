@@ -99,7 +99,7 @@ inline absl::StatusOr<std::shared_ptr<WaitStore>> MakeSqliteWaitStore(
 // `DurableClientOptions::max_pending` does not limit these waits. No worker
 // polls the wait before a client or worker has used the name.
 //
-// Runs `kSqliteEnqueue`, which programs in other languages can run as well.
+// Runs `kSqliteEnqueue`, which programs in other languages can also run.
 inline absl::Status EnqueueInSqlite(sqlite3* connection, std::string_view space,
                                     std::string_view name,
                                     const DurableRequest& request) {

@@ -88,7 +88,7 @@ enum class SettleAction : char {
   kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
 };
 
-// What a holder does with one of its waits.
+// A change by a holder to one of its waits.
 struct SettleItem {
   std::string key = {};
   int64_t fence = 0;
@@ -243,7 +243,7 @@ struct FaultyWait {
 struct WaitServer {
   std::string id = {};
   std::string description = {};  // "Redis 7.0.15, noeviction, ...".
-  // What endangers waits, each as a sentence that says what to do.
+  // Dangers to waits, each as a sentence that says what to do.
   std::vector<std::string> faults = {};
   // Whether the other calls can work there at all.
   bool is_usable = true;
@@ -320,7 +320,7 @@ class WaitStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which the waits must use, too.
+  // The clock of the timers, which the waits must also use.
   virtual Clock& clock() = 0;
 };
 

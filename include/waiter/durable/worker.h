@@ -59,9 +59,9 @@ struct DurablePoll {
   std::string_view key;
   std::string_view args;  // As they were enqueued.
   const PollContext& context;
-  // Fencing token, which grows with each holder of the wait. Hand it to
-  // whatever the poll changes, so that a late poll of an earlier holder can be
-  // refused there.
+  // Fencing token, which grows with each holder of the wait. Hand it to the
+  // system that the poll changes, so that a late poll of an earlier holder can
+  // be refused there.
   int64_t fence;
   // Holders that vanished since a holder last wrote to the store: killed in a
   // poll of this wait, killed for another reason, or cut off.
@@ -213,13 +213,12 @@ class DurableWaits {
   DurableWaits& operator=(const DurableWaits&) = delete;
 
   // Adds a name, before `Start`. Without a handler, results are only kept for
-  // `Get`. `policy` applies to all waits of the name, and a new one to pending
-  // waits, too, except for their deadlines. They share its rate limiter. Its
-  // observer sees a wait each time that this worker holds
-  // it, from `OnStart` to `OnDone`: with the attempts and the time of the whole
-  // wait, and with the reason `kCancelled` if the worker gives it back. Returns
-  // kInvalidArgument for what is not valid, and kAlreadyExists for a name that
-  // was added before.
+  // `Get`. `policy` applies to all waits of the name, and a new one also to
+  // pending waits, except for their deadlines. They share its rate limiter. Its
+  // observer sees a wait each time that this worker holds it, from `OnStart` to
+  // `OnDone`: with the attempts and the time of the whole wait, and with the
+  // reason `kCancelled` if the worker gives it back. Returns kInvalidArgument
+  // for what is not valid, and kAlreadyExists for a name that was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
                         DurableHandler handler = nullptr,

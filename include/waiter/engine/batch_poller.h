@@ -182,10 +182,10 @@ class BatchPoller {
   // is ignored.
   //
   // An error that the call returns is throttling for each of its keys if the
-  // code is kResourceExhausted, otherwise a server error. An exception is a
-  // server error, too. So a failed call does not end its waits, unless the
-  // error is the limit of another wait (`LimitOf`). If the call can never
-  // succeed, answer `Failed(error)` for its keys instead.
+  // code is kResourceExhausted, otherwise a server error. An exception is also
+  // a server error. So a failed call does not end its waits, unless the error
+  // is the limit of another wait (`LimitOf`). If the call can never succeed,
+  // answer `Failed(error)` for its keys instead.
   //
   // Runs on a thread of the engine or on its executor, as synchronous status
   // functions do. If there are several threads, it must be safe to call

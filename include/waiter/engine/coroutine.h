@@ -328,7 +328,7 @@ class [[nodiscard]] WaitGroupAwaitable {
 // they behave as `Await`.
 //
 // `options` has a stop token and names for the waits, as for a `WaitGroup`; a
-// stop token alone does, too. The last three set `successes_required`.
+// stop token alone also works. The last three set `successes_required`.
 
 // Awaits the waits as a `WaitGroup` with `options` does: without any, the end
 // of every wait, in success or not.

@@ -320,9 +320,8 @@ class WaitEngine {
 
   // Starts `waiter`, a `Waiter` or an `AsyncWaiter` (engine/async_waiter.h),
   // and returns the handle of the wait, which owns the wait. Calls `callback`
-  // exactly once with the `WaitResult`, whatever ends the wait, unless the
-  // handle is destroyed before. The engine destroys `waiter` and `callback`
-  // when the wait has ended.
+  // exactly once with the `WaitResult`, unless the handle is destroyed before.
+  // The engine destroys `waiter` and `callback` when the wait has ended.
   //
   // The wait, and its time, begins as soon as the engine's thread gets to it.
   // Waits on one thread begin in the order of their starts. The report of the
@@ -370,9 +369,9 @@ class WaitEngine {
   //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
   //       });
   //
-  // Each thread of the engine is told of the batch once, so that a thread that
-  // sleeps is woken once. Several threads share a batch evenly, each a run of
-  // neighbours. The first callbacks may run before the call returns.
+  // Each thread of the engine gets the batch as one request, so that a thread
+  // that sleeps is woken once. Several threads share a batch evenly, each a run
+  // of neighbours. The first callbacks may run before the call returns.
   //
   // If an exception leaves the call, for lack of memory or of a copy or move of
   // a function, no wait was started and all functions are destroyed.
@@ -429,7 +428,7 @@ class WaitEngine {
 
   // Makes the polls and callbacks that are due now. Returns the time of the
   // next ones on the engine's clock, also of waits that these started, or
-  // `MonotonicTime::max()` if there is none. Call it again then, or earlier if
+  // `MonotonicTime::max()` if none. Call it again then, or earlier if
   // `WaitEngineOptions::wake` is called. Same requirements as for `Run`.
   MonotonicTime RunDue();
 

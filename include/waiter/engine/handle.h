@@ -128,9 +128,9 @@ class [[nodiscard]] WaitHandle {
   // `ReportLevel::kLean`, sleeps after a `retry_after` or on a backoff with a
   // `min_delay`. Does nothing if the wait has ended.
   //
-  // `BatchPoller::Start` returns a handle with this function, too. `Await`,
+  // `BatchPoller::Start` also returns a handle with this function. `Await`,
   // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot
-  // be told, so start a wait that should be with `WaitEngine::Start`.
+  // be notified, so start a wait that should be with `WaitEngine::Start`.
   void PollNow() { wait_.PollNow(); }
 
   // Gives up ownership: the wait continues by itself until its callback has

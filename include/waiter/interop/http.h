@@ -118,9 +118,9 @@ struct HttpOptions {
   ErrorClassifier classifier = ErrorClassifier::Http();
 
   // Conditions on the response, by the table of `HttpRules`: one of `fail_if`
-  // ends the wait as failed, whatever the status, and all of `succeed_if` must
-  // hold before a response of the class success goes to the function. Statuses
-  // in `ready_on`, unless that is empty, are those that have this class.
+  // ends the wait as failed for any status, and all of `succeed_if` must hold
+  // before a response of the class success goes to the function. Statuses in
+  // `ready_on`, unless that is empty, are those that have this class.
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};
   HttpStatusSet ready_on = {};

@@ -180,7 +180,7 @@ class BudgetStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which the waits must use, too.
+  // The clock of the timers, which the waits must also use.
   virtual Clock& clock() = 0;
 };
 
@@ -219,8 +219,8 @@ struct SharedRateLimiterState {
 class SharedRateLimiter final : public RateLimiter {
  public:
   // Returns a limiter that asks `store`, or the error of `Validate`. Does not
-  // wait for the store: polls wait for its first answer, or for up to 3 s if
-  // there is none. All waits must use the clock of the store.
+  // wait for the store: polls wait for its first answer, but for at most 3 s.
+  // All waits must use the clock of the store.
   static absl::StatusOr<std::shared_ptr<SharedRateLimiter>> Make(
       std::shared_ptr<BudgetStore> store, SharedRateLimiterOptions options);
 

@@ -89,8 +89,8 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // A thread for which the clock waits: the time jumps only while all
-  // participants are asleep on it. Other threads may sleep on it, too, but the
+  // A thread that the clock waits for: the time jumps only while all
+  // participants are asleep on it. Other threads may also sleep on it, but the
   // clock does not wait for them. Without participants, the time jumps as soon
   // as one thread sleeps.
   //

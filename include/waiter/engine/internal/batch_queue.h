@@ -110,7 +110,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   // Takes `wait` out of the queue, if it is in it. Requires `mutex_`.
   void Leave(BatchWait& wait);
 
-  // Whether `CountCall` must be told of calls.
+  // Whether `CountCall` learns of calls.
   bool counts_calls() const { return rate_limiter_ != nullptr; }
 
   // Tells the rate limiter that a call has ended, and what it found.

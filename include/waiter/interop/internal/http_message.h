@@ -55,7 +55,7 @@ struct HttpResponse {
   // earlier response, which still holds.
   bool not_modified = false;
 
-  // Delay for which the server asked, by `Retry-After` or another part of the
+  // Delay that the server asked for, by `Retry-After` or another part of the
   // response; `JudgeHttp` (internal/http_judge.h) has the list.
   RetryAfter retry_after = {};
 

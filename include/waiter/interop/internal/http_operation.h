@@ -132,7 +132,7 @@ struct HttpOperationPlan {
 };
 
 struct HttpOperationStep {
-  // What the poll has found; a success if the operation has succeeded and the
+  // The finding of the poll; a success if the operation has succeeded and the
   // response is the result.
   Poll<> poll = PollStatus::kNotReady;
 

@@ -52,9 +52,9 @@ class LongPolls {
   explicit LongPolls(HttpLongPoll options);
 
   // Begins a request, at `now`, of a poll that may take `timeout`. Returns the
-  // whole seconds for which it asks: less than `timeout` by a tenth, within 1 s
-  // and 10 s, so that the answer still comes in time. Zero if that leaves less
-  // than a second: an ordinary request.
+  // whole seconds to ask for: less than `timeout` by a tenth, within 1 s and 10
+  // s, so that the answer still comes in time. Zero if that leaves less than a
+  // second: an ordinary request.
   absl::Duration Begin(absl::Duration timeout, MonotonicTime now);
 
   // Return the URL of the request that has begun, and the fields to add to it.

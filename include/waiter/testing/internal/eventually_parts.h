@@ -106,7 +106,7 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
-// Text, but not `nullptr`, from which a `std::string_view` converts, too.
+// Text, but not `nullptr`, which also converts to a `std::string_view`.
 template <typename T>
 concept Text = std::convertible_to<const T&, std::string_view> &&
     !std::same_as<T, std::nullptr_t>;

@@ -33,7 +33,7 @@
 
 namespace waiter::internal {
 
-// What sqlite3.h calls SQLITE_OK and so on; the numbers never change.
+// SQLITE_OK and so on of sqlite3.h; the numbers never change.
 inline constexpr int kSqliteOk = 0;
 inline constexpr int kSqliteError = 1;
 inline constexpr int kSqliteBusy = 5;
