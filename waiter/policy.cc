@@ -59,8 +59,8 @@ std::shared_ptr<const Backoff> MakeBackoff(const absl::Status& status,
   return {std::shared_ptr<const void>(), &DefaultBackoff<Options>()};
 }
 
-// Returns whether waits with these options need no confirmation, generator of
-// their own or length of a streak.
+// Returns whether waits with these options need no confirmation, generator or
+// length of a streak.
 bool NeedsNoState(const WaitOptions& options) {
   return options.confirm.successes == 1 &&
          options.confirm.hold_for == absl::ZeroDuration() &&

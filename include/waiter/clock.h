@@ -245,10 +245,10 @@ Clock& GetRealClock();
 //                                   .clock = &waiter::GetBootTimeClock()});
 //
 // A sleep whose time comes during a suspension ends within a second after it.
-// For that, a thread that sleeps wakes every second. The time is that of
-// `CLOCK_BOOTTIME` where there is one, as on Linux, and of
+// For that, a thread that sleeps wakes every second. The time comes from
+// `CLOCK_BOOTTIME` where there is one, as on Linux, and from
 // `std::chrono::steady_clock` elsewhere, which counts suspensions on macOS and
-// Windows. Its times are not those of the real clock, and it has no cheaper
+// Windows. Its times differ from the real clock's, and it has no cheaper
 // reading. Never destroyed.
 Clock& GetBootTimeClock();
 

@@ -64,7 +64,7 @@ struct GoV1RetryOptions {
   Duration max_throttled_delay = absl::Minutes(5);
 };
 
-// Parameters of `KotlinStandard()` and `KotlinAdaptive()`: those of
+// Parameters of `KotlinStandard()` and `KotlinAdaptive()`: from
 // StandardRetryStrategy of the AWS SDK for Kotlin and of its delay provider.
 struct KotlinRetryOptions {
   // Number of polls, the first included. At least 1.
@@ -83,7 +83,7 @@ struct KotlinRetryOptions {
   Duration max_backoff = absl::Seconds(20);
 };
 
-// Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: those of the modes
+// Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: from the modes
 // that the AWS SDKs share since 2026 ("retry 2.1").
 struct AwsRetryOptions {
   // Number of polls, the first included. At least 1.

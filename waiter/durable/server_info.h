@@ -16,7 +16,7 @@
 namespace waiter::internal {
 
 // Takes the sections server, memory, persistence and replication, in one text.
-// An empty text is that of a server that does not tell.
+// An empty text comes from a server that does not tell.
 WaitServer ReadServer(std::string_view text);
 
 }  // namespace waiter::internal

@@ -111,7 +111,7 @@ class EngineRequests {
   // the calling thread is in the task, returns immediately; the task is
   // destroyed when the thread leaves it.
   void Abandon(EngineRecord& record, Generation generation);
-  // Frees the task of an abandoned wait, inside of which the caller is.
+  // Frees the task of an abandoned wait. The caller is inside of it.
   void FreeAbandoned(EngineRecord& record, Generation generation);
   // Takes the answer to a poll.
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);

@@ -90,8 +90,8 @@ class BasicTaskGate {
                /*unless=*/kSuspendRequested | kStopRequested | kAbandoned);
   }
 
-  // Requests a poll. Returns true if the worker must be told: the wait has not
-  // ended, and no request is outstanding.
+  // Requests a poll. Returns true if the worker must hear of it: the wait has
+  // not ended, and no request is outstanding.
   bool RequestPoll(Generation generation) {
     bool is_first = false;
     return Update(generation,
@@ -152,7 +152,7 @@ class BasicTaskGate {
     return EnterUnless(kAbandoned | kEntered, shared);
   }
 
-  // Enters for a poll on an executor. Refuses, too, if the wait has ended, or a
+  // Enters for a poll on an executor. Also refuses if the wait has ended, or a
   // stop or a suspension was requested.
   bool EnterToPoll(Generation generation) {
     uint64_t word = word_.load(std::memory_order_acquire);

@@ -298,7 +298,7 @@ struct DurableMoveOptions {
 
 struct DurableMoveReport {
   int64_t moved = 0;
-  // Waits that stay. Move those of the first kind again once the leases of the
+  // Waits that stay. Move waits of the first kind again once the leases of the
   // workers that died have ended, and let a worker deliver the second.
   int64_t held = 0;
   int64_t undelivered = 0;

@@ -110,8 +110,8 @@ inline absl::Status EnqueueInSqlite(sqlite3* connection, std::string_view space,
 #endif  // WAITER_HAS_SQLITE_HEADER
 
 // Adds a wait. The parameters are the space, the name, the key and the
-// arguments; the timeout in microseconds, or NULL for that of the workers; and
-// the delay before the first poll, in microseconds. The table checks them.
+// arguments; the timeout in microseconds, or NULL for the workers'; and the
+// delay before the first poll, in microseconds. The table checks them.
 inline constexpr std::string_view kSqliteEnqueue =
     "INSERT INTO waiter_inbox (space, name, key, args, timeout_us, "
     "first_delay_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";

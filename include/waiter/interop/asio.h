@@ -71,7 +71,7 @@ decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
       internal::StartAsioWait{&engine}, token, std::move(waiter));
 }
 
-// An engine whose waits run on an executor of Asio, such as that of an
+// An engine whose waits run on an executor of Asio, such as the one of an
 // `io_context`, in place of a thread: status functions and callbacks run there,
 // one at a time. `WaitEngine::Start`, `Await` and groups can also use it.
 //

@@ -246,7 +246,7 @@ struct HttpOperationOptions {
   // "https://status.example.com".
   std::vector<std::string> trusted_origins = {};
 
-  // The request that `Cancel` sends; unset: that of the dialect, as
+  // The request that `Cancel` sends; unset: the dialect's, as
   // `HttpOperationTracker::CancelRequest` says.
   std::optional<HttpRequest> cancel = std::nullopt;
 

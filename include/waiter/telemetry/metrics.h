@@ -135,8 +135,8 @@ class MetricSeries {
   static constexpr size_t kCodes = 17;
 
  private:
-  // Where the sections of an operation begin: durations by stop reason, those
-  // of failures by code, polls by stop reason, and so on.
+  // Where the sections of an operation begin: durations by stop reason,
+  // failures by code, polls by stop reason, and so on.
   static constexpr size_t kReasons = 10;
   static constexpr size_t kStatuses = 5;
   static constexpr size_t kFailedDurations = kReasons;

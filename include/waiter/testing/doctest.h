@@ -14,9 +14,9 @@
 //     CHECK_POLLED(Read(path) == "done");
 //   });
 //
-// testing/eventually.h says what they have in common with those of other
-// frameworks, and has their options. A matcher is a value or a function that
-// returns a `bool`. Values are printed by doctest's `toString`, except text.
+// testing/eventually.h has their options, and the rules that hold for all
+// frameworks. A matcher is a value or a function that returns a `bool`. Values
+// are printed by doctest's `toString`, except text.
 //
 // The program brings doctest.
 

@@ -72,7 +72,7 @@ class SqliteWaits final : public BlockingWaitStore {
   absl::StatusOr<WaitServer> Inspect(const WaitPartition& partition) override;
 
  private:
-  // The identity of a partition in the file; zero is that of none.
+  // The identity of a partition in the file; zero is none.
   using PartitionId = int64_t;
 
   // A wait to be added.
