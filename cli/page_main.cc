@@ -3,8 +3,8 @@
 
 // The main function of `waiter-page`, which reads a JSON array of charts with
 // their data and writes a self-contained HTML page that draws them. The flag
-// --html of `waiter plan` and others runs it. It is a program of its own
-// because it contains the drawing library.
+// --html of `waiter plan` and others runs it. It is its own program because it
+// contains the drawing library.
 //
 //   [{"chart": "fleet", "data": {"seconds": [...]}}, ...]
 

@@ -79,8 +79,7 @@ std::string Seconds(absl::Duration duration) {
 // Prints a line for every poll.
 class Progress : public waiter::WaitObserver {
  public:
-  // Returns what the last poll that was not cut short found; empty if there was
-  // none.
+  // Returns what the last poll that was not cut short found; empty if none.
   std::string_view last_seen() const { return last_seen_; }
 
  private:

@@ -48,7 +48,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* kProgram = "examples/provision";
 constexpr std::chrono::seconds kHungAfter(30);
 
-// Limit of "at once" under load, far below the waits that would come otherwise.
+// Limit of "immediately" under load, far below the waits that would come
+// otherwise.
 constexpr std::chrono::seconds kAtOnce(3);
 
 class ProvisionTest : public testing::Test {

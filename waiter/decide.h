@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows a poll. `Decide` is the table "What happens after a poll" of
+// Decides after a poll. `Decide` is the table "What happens after a poll" of
 // docs/design.md, row by row.
 //
 // It is inline because drivers call it at every poll, with their own generator

@@ -34,8 +34,8 @@ inline absl::Duration DurationBetween(MonotonicTime from, MonotonicTime to) {
                                     : absl::FromChrono(to - from);
 }
 
-// Returns the server's `retry_after`, at most `max_retry_after`; zero if there
-// is none.
+// Returns the server's `retry_after`, at most `max_retry_after`; zero without
+// one.
 inline std::chrono::nanoseconds RetryAfter(const ActiveWait& wait) {
   const absl::Duration retry_after = wait.report.last_poll.retry_after();
   if (retry_after <= absl::ZeroDuration() ||

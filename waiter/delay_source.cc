@@ -33,7 +33,7 @@ DelayFunction DelayList(std::vector<Duration> delays) {
 WatchedDelays::WatchedDelays(std::function<void()> poll_now, Duration delay)
     : poll_now_(std::move(poll_now)), delay_(delay) {}
 
-// A wait whose poll was under way polls once more, so that it reads the new
+// A wait whose poll was in progress polls once more, so that it reads the new
 // state of the watch: a notification during a poll causes another one.
 void WatchedDelays::OnConnected() {
   is_connected_.store(true, std::memory_order_release);

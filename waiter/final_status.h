@@ -35,7 +35,7 @@ struct FinalState {
   MonotonicTime streak_started;
   // The server's, after the last poll; zero if it decides nothing.
   std::chrono::nanoseconds retry_after;
-  // True if the wait was ended before a poll under way had answered.
+  // True if the wait was ended before a poll in progress had answered.
   bool unanswered;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a wait pays for its polls: tokens of the retry quota, and turns of the
-// rate limiter. For policies with `has_budgets()`.
+// The price of polls: tokens of the retry quota, and turns of the rate limiter.
+// For policies with `has_budgets()`.
 
 #ifndef WAITER_LOOP_BUDGETS_H_
 #define WAITER_LOOP_BUDGETS_H_

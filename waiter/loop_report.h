@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a wait tells about itself: its report with the history, the events of
-// its observer, its checkpoints, and its end.
+// The accounts of a wait: its report with the history, the events of its
+// observer, its checkpoints, and its end.
 //
-// What says "for details" is needed only if `WaitPolicy::keeps_details()`.
+// Functions that say "for details" are needed only if
+// `WaitPolicy::keeps_details()`.
 
 #ifndef WAITER_LOOP_REPORT_H_
 #define WAITER_LOOP_REPORT_H_

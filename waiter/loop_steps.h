@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a loop does at every poll of every wait, as templates that a driver of
-// this library inlines together with its generator, its stop request and its
+// The steps of a loop at every poll of every wait, as templates that a driver
+// of this library inlines together with its generator, its stop request and its
 // clock:
 //
 //   NextStep step = internal::LoopSteps::OnPoll(loop, now, gen, stop_requested,

@@ -43,7 +43,7 @@ nanoseconds TimeUntil(steady_clock::time_point time) {
 #ifdef _WIN32
 namespace {
 
-// What one thread sleeps on.
+// The event and timer that one thread sleeps on.
 class Sleeper {
  public:
   static Sleeper& OfThread() {

@@ -59,8 +59,8 @@ std::shared_ptr<const Backoff> MakeBackoff(const absl::Status& status,
   return {std::shared_ptr<const void>(), &DefaultBackoff<Options>()};
 }
 
-// Returns whether waits with these options need no confirmation, generator of
-// their own or length of a streak.
+// Returns whether waits with these options need no confirmation, generator or
+// length of a streak.
 bool NeedsNoState(const WaitOptions& options) {
   return options.confirm.successes == 1 &&
          options.confirm.hold_for == absl::ZeroDuration() &&
@@ -122,7 +122,7 @@ WaitPolicy::WaitPolicy(WaitOptions&& options, absl::Status&& status)
                                DelaySource::Replaces::kAllDelays),
       has_budgets_(options_.budgets.retry_quota != nullptr ||
                    options_.budgets.rate_limiter != nullptr),
-      // `observer_` first: `ObserveEveryWait` may have been called meanwhile.
+      // `observer_` first: `ObserveEveryWait` may have been called in between.
       first_success_suffices_(status_.ok() && observer_ == nullptr &&
                               FirstSuccessSuffices(options_)),
       is_plain_(status_.ok() && !keeps_details_ && !has_budgets_ &&

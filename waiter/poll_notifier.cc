@@ -17,8 +17,8 @@
 
 namespace waiter {
 
-// The sleep of each wait has a stop source of its own, which a notification or
-// a stop of the wait requests.
+// The sleep of each wait has its own stop source, which a notification or a
+// stop of the wait requests.
 class PollNotifier::State {
  public:
   uint64_t count() const {

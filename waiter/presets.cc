@@ -29,7 +29,7 @@ int64_t PollsFor(int64_t retries) {
   return retries + (retries < std::numeric_limits<int64_t>::max() ? 1 : 0);
 }
 
-// Returns the server's `retry_after`, or zero if there is none.
+// Returns the server's `retry_after`, or zero if none.
 absl::Duration RetryAfterOf(const Poll<>& found) {
   const absl::Duration retry_after = found.retry_after();
   return retry_after < absl::InfiniteDuration()

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The least that a poll of a durable wait can cost a Redis server: the commands
-// that the scripts run, in batches, without scripts. Nobody decides anything
-// here, so it is no way to poll. With `--nothing`, what calls of scripts with
-// as many keys and arguments cost if they do nothing. Prints a line of figures.
+// that the scripts run, in batches, without scripts. Nothing decides here, so
+// it is no way to poll. With `--nothing`, what calls of scripts with as many
+// keys and arguments cost if they do nothing. Prints a line of figures.
 
 #include <hiredis/hiredis.h>
 

@@ -135,7 +135,8 @@ inline Figures MeasurePolls(const std::shared_ptr<WaitStore>& store,
               .claim_batch = absl::GetFlag(FLAGS_claim_batch)});
   if (!waits.ok()) Fail(waits.status().ToString());
   WaitOptions policy = {.timeout = absl::InfiniteDuration()};
-  // At least a third of the lease, so that no worker holds the wait meanwhile.
+  // At least a third of the lease, so that no worker holds the wait in the
+  // meantime.
   policy.backoff = {.initial_delay = absl::Seconds(1),
                     .max_delay = absl::Milliseconds(1300),
                     .multiplier = 1,

@@ -32,7 +32,7 @@ std::string PollsText(int64_t attempts) {
   return absl::StrCat(attempts, attempts == 1 ? " poll" : " polls");
 }
 
-// Returns who has a pending wait, or when somebody may.
+// Returns which worker holds a pending wait, or when one may.
 std::string TurnText(const DurableStatus& status, absl::Time now) {
   if (status.is_cancelled) return "to be cancelled";
   if (status.is_held) return "held";

@@ -42,14 +42,14 @@ struct PlayedPolicy {
 struct LearnedPlan {
   std::string operation;
   int64_t durations = 0;      // That are known.
-  int64_t ends = 0;           // Of those.
-  int64_t damaged_lines = 0;  // Of the file.
+  int64_t ends = 0;           // How many of those.
+  int64_t damaged_lines = 0;  // The file's.
   LearnedSchedule schedule;
 
   // Learned delays, then policies to compare them with; empty if there are too
   // few durations. Waits that take longer than all known ones are left out.
   std::vector<PlayedPolicy> played = {};
-  std::vector<sim::TradeOff> points = {};  // Of each.
+  std::vector<sim::TradeOff> points = {};  // One for each.
 };
 
 // Returns the plan of an operation, or kInvalidArgument if nothing is known of

@@ -24,7 +24,7 @@ namespace waiter::cli {
 struct LearnedSaving {
   size_t waits = 0;
   // Means of a wait. The lateness in the log is half of the time between the
-  // last two polls, as nobody knows when the target became ready.
+  // last two polls, as the time at which the target became ready is unknown.
   double polls = 0;
   double learned_polls = 0;
   absl::Duration lateness = absl::ZeroDuration();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `waiter simulate budgets`: shows what processes do to the limit of an API,
-// each with a limiter of its own and with a shared one.
+// each with its own limiter and with a shared one.
 
 #ifndef WAITER_CLI_COMMANDS_SIMULATE_BUDGETS_H_
 #define WAITER_CLI_COMMANDS_SIMULATE_BUDGETS_H_

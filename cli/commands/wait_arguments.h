@@ -67,11 +67,11 @@ class WaitArguments {
   // How long connections of tcp: and unix: targets must stay open.
   absl::Duration hold_open() const { return hold_open_; }
 
-  // The targets, each with a label of its own, and none twice. Empty for
-  // `waiter exec`.
+  // The targets, each with its own label, and none twice. Empty for `waiter
+  // exec`.
   const std::vector<Target>& targets() const { return targets_; }
 
-  // The words after `--`: PROGRAM, which is empty if there is none, or PROBE.
+  // The words after `--`: PROGRAM, which is empty if none, or PROBE.
   const std::vector<std::string>& words() const { return words_; }
 
  private:

@@ -234,7 +234,7 @@ absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
   return options;
 }
 
-// Lets a run go on from the file and keep its state there. Writes the file
+// Lets a run continue from the file and keep its state there. Writes the file
 // once, so that a user learns before the first poll that it cannot be written.
 absl::Status UseStateFile(const StateFile& file,
                           const std::vector<WaitTarget>& targets,
@@ -274,7 +274,7 @@ absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
 }
 
 // Lets a run poll by the durations of a file, and add its own. Returns the
-// file, or null if there is none.
+// file, or null if none.
 absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
     const WaitArguments& arguments, WaitRunOptions& options,
     std::ostream& err) {
@@ -315,7 +315,7 @@ absl::Status LearnedStatus(const WaitArguments& arguments,
                                       status.message())};
 }
 
-// Returns why a run kept a rate of its own, if it did in the end.
+// Returns why a run kept its own rate, if it did in the end.
 absl::Status SharedStatus(const SharedRateLimiter* limiter) {
   if (limiter == nullptr) return absl::OkStatus();
   const SharedRateLimiterState state = limiter->State();

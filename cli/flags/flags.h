@@ -78,7 +78,7 @@ class Flags {
   void AddSwitch(std::string name, std::string help, bool& value);
 
   // Lets a flag, which was added before, also be given as `-letter`. A value
-  // that follows the letter at once must begin with a digit, so that a long
+  // that follows the letter immediately must begin with a digit, so that a long
   // name that is misspelled does not pass for a value.
   void AddShortForm(char letter, std::string_view name);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags for the guard, which ends a wait in vain (cli/run/guard.h):
+// Flags for the guard, which ends a pointless wait (cli/run/guard.h):
 //
 //   waiter::cli::GuardFlags guards;
 //   guards.AddTo(flags);

@@ -66,7 +66,7 @@ struct CloseFile {
 
 // Empties the file at `path`, and returns a function that appends lines to it.
 absl::StatusOr<JsonProgress::Write> WriteToFile(const std::string& path) {
-  // Without O_NONBLOCK, a pipe that nobody reads would stop everything.
+  // Without O_NONBLOCK, a pipe without a reader would stop everything.
   const int number =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK,
            0666);

@@ -63,7 +63,7 @@ void EventLoop::Post(std::function<void()> call) {
     const std::lock_guard lock(mutex_);
     posted_.push_back(std::move(call));
   }
-  // A full pipe wakes the loop, too.
+  // A full pipe also wakes the loop.
   [[maybe_unused]] const ssize_t written = write(wake_up_[1], "", 1);
 }
 

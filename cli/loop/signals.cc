@@ -25,7 +25,7 @@ constinit std::array<std::atomic<int>, NSIG> pipes = {};
 
 extern "C" void WritePipe(int signal) {
   const int before = errno;
-  // A full pipe wakes the loop, too.
+  // A full pipe also wakes the loop.
   [[maybe_unused]] const ssize_t written =
       write(pipes[static_cast<size_t>(signal)] - 1, "", 1);
   errno = before;

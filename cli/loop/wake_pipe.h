@@ -13,9 +13,9 @@
 
 namespace waiter::cli {
 
-// Returns the ends for reading and writing, neither of which blocks. Without a
-// pipe nothing can be awaited: if the system refuses one, because too many
-// files are open, prints why and ends the process with 125.
+// Returns the ends for reading and writing. Neither blocks. Without a pipe
+// nothing can be awaited: if the system refuses one, because too many files are
+// open, prints why and ends the process with 125.
 std::array<int, 2> MakeWakePipe();
 
 }  // namespace waiter::cli

@@ -51,7 +51,7 @@ std::string_view TextOf(const nlohmann::json& object, std::string_view name) {
   return text == nullptr ? std::string_view() : std::string_view(*text);
 }
 
-// Returns a member of a member, null if there is none.
+// Returns a member of a member, null if none.
 Json Inner(const nlohmann::json& object, std::string_view outer,
            std::string_view inner) {
   const nlohmann::json* const member = FindMember(object, outer);

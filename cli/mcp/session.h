@@ -82,7 +82,7 @@ class McpSession {
     absl::Time created;
     absl::Time updated;
     bool is_task = false;
-    absl::Duration time_to_live = absl::InfiniteDuration();  // Of a task.
+    absl::Duration time_to_live = absl::InfiniteDuration();  // A task's.
   };
 
   // A request that is answered later.

@@ -48,7 +48,7 @@ class WaitProgress {
   int64_t polls() const { return polls_; }
 
   // Returns the time until the next poll of any target that is not ready, which
-  // is zero while one is under way.
+  // is zero while one is in progress.
   absl::Duration UntilNextPoll(MonotonicTime now) const;
 
   // Returns a line for people, and the same for programs.
@@ -76,7 +76,7 @@ class WaitProgress {
   int64_t polls_ = 0;
   State state_ = State::kWaiting;
   MonotonicTime ended_ = {};
-  std::string reason_;   // Of the summary.
+  std::string reason_;   // The summary's.
   std::string message_;  // Why it ended, for people.
 };
 

@@ -44,7 +44,7 @@ struct Argument {
   std::string_view flag;
   Type type;
   std::string_view help;
-  bool is_expression = false;  // Of jq.
+  bool is_expression = false;  // In jq.
 };
 
 constexpr auto kArguments = std::to_array<Argument>({

@@ -42,8 +42,8 @@ struct Connection {
 
 // Thread-compatible; use it on the loop's thread, for one connection at a time.
 // Tries addresses of alternating families. Starts the next attempt when one
-// fails or has not answered for 250 ms, and lets the earlier ones go on, as in
-// RFC 8305: a dead address costs only this delay.
+// fails or has not answered for 250 ms, and lets the earlier ones continue, as
+// in RFC 8305: a dead address costs only this delay.
 class Connector {
  public:
   using Result = std::variant<Connection, Finding>;
@@ -58,7 +58,8 @@ class Connector {
                Done done);
   void ConnectUnix(const std::string& path, Done done);
 
-  // Ends the connection attempt under way. `TimeOut` returns its result so far.
+  // Ends the connection attempt in progress. `TimeOut` returns its result so
+  // far.
   Finding TimeOut(absl::Duration timeout);
   void Cancel();
 

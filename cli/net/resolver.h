@@ -25,7 +25,7 @@
 namespace waiter::cli {
 
 // Thread-compatible; use it on the loop's thread. Equal questions share one
-// look-up while it is under way: a name whose look-up hangs occupies one
+// look-up while it is in progress: a name whose look-up hangs occupies one
 // thread, however often it is asked for.
 class Resolver {
  public:

@@ -119,7 +119,7 @@ std::string TargetLine(const RunState& run, const TargetState& target) {
 }
 
 // Returns the last answer before the time-out or the errors that `target` ended
-// with; null if there is none.
+// with; null if none.
 const Finding* AnswerBefore(const TargetState& target) {
   if (target.attempts == 0) return nullptr;
   if (target.last_timed_out) {

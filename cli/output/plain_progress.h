@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes the progress of a run as lines, for logs such as those of continuous
-// integration:
+// Writes the progress of a run as lines, for logs such as those of CI:
 //
 //   waiter: waiting for db (tcp://127.0.0.1:5432), at most 5m
 //   waiter: 2ms: db: NOT_READY: refused
@@ -30,8 +29,8 @@ namespace waiter::cli {
 //
 // Limits the lines of a target that changes all the time. After a line about a
 // change, the next follows 1 s later at the earliest, then 2 s, 4 s, up to a
-// minute; the gaps start anew when the target has said the same for a minute. A
-// delayed line tells the latest state, and skips states in between. The first
+// minute; the gaps start again when the target has said the same for a minute.
+// A delayed line tells the latest state, and skips states in between. The first
 // line with a class (NOT_READY, FATAL and so on) is not delayed. All targets
 // together write at most 100 such lines at once, and one per second after that.
 class PlainProgress : public RunListener {

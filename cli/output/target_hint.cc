@@ -20,7 +20,7 @@ namespace waiter::cli {
 namespace {
 
 // Returns the hint for a target that was absent at every poll, if its probe has
-// no hint of its own.
+// no hint.
 std::string HintForAbsent(std::string_view target) {
   if (absl::StartsWith(target, "file:") || absl::StartsWith(target, "unix:")) {
     return "it never existed: is the path right, and visible from here?";

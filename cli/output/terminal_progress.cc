@@ -34,8 +34,8 @@ constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 constexpr std::string_view kNoWrap = "\x1b[?7l";
 constexpr std::string_view kWrap = "\x1b[?7h";
 
-// Lines are cleared one by one. A terminal may add a screen that is cleared at
-// once to its history, which would happen ten times a second.
+// Lines are cleared one by one. A terminal may add a screen that is cleared
+// immediately to its history, which would happen ten times a second.
 constexpr std::string_view kClearLine = "\x1b[2K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
@@ -166,7 +166,7 @@ void TerminalProgress::Draw(const RunState& run, size_t rows) {
 }
 
 void TerminalProgress::OnTick(const RunState& run) {
-  // The cursor needs a line of its own.
+  // The cursor needs its own line.
   const int rows = Size().rows - 1;
   if (run.elapsed < next_draw_ || rows == 0) return;
   next_draw_ = run.elapsed + kRedraw;

@@ -41,7 +41,7 @@ class BlockingProbe : public Probe {
   BlockingCalls& calls_;
   Done done_;
 
-  // Whether a read is under way. If it hangs, it serves later polls, too.
+  // Whether a read is in progress. If it hangs, later polls use it too.
   bool reading_ = false;
 
   // Lets reads find this probe; ends with it.

@@ -68,18 +68,18 @@ class Probe {
  public:
   using Done = std::function<void(Finding)>;
 
-  // Ends the poll under way, if any, without an answer.
+  // Ends the poll in progress, if any, without an answer.
   virtual ~Probe() = default;
 
   // Starts a poll, and calls `done` once, inside this call or later. The next
   // call must come after `done` is called.
   virtual void Start(const PollContext& context, Done done) = 0;
 
-  // Ends the poll under way, which has taken `timeout`: calls `done` with its
+  // Ends the poll in progress, which has taken `timeout`: calls `done` with its
   // result so far, inside this call or, if something must end first, soon.
   virtual void TimeOut(absl::Duration timeout) = 0;
 
-  // Ends the poll under way, if any, without an answer.
+  // Ends the poll in progress, if any, without an answer.
   virtual void Cancel() = 0;
 };
 

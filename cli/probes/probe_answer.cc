@@ -75,7 +75,7 @@ std::optional<Finding> ParseProbeAnswer(std::string_view line) {
     if (!answer->contains("waiter")) return std::nullopt;
     finding = Read(*answer);
   } else {
-    // Output of another kind may begin with a brace, too.
+    // Output of another kind may also begin with a brace.
     if (!absl::StrContains(line, "\"waiter\"")) return std::nullopt;
     finding = answer.status();
   }

@@ -32,7 +32,7 @@ class ProbeFactory;
 // The request flags that apply to a scheme.
 enum class RequestFlags : uint8_t {
   kNone,
-  kTrust,  // Those about header fields and certificates.
+  kTrust,  // Flags about header fields and certificates.
   kAll,
 };
 
@@ -40,7 +40,7 @@ struct Scheme {
   std::string_view name;  // Lower case.
 
   // The rows of documentation: how to write a target, in Markdown, and when it
-  // is ready. Empty if the row of another scheme describes this one, too.
+  // is ready. Empty if the row of another scheme also describes this one.
   std::string_view form = {};
   std::string_view ready_when = {};
 
@@ -48,7 +48,7 @@ struct Scheme {
   std::string_view brief = {};
 
   std::string_view example;  // Begins with the name.
-  uint16_t port = 0;         // The default; 0 if there is none.
+  uint16_t port = 0;         // The default; 0 if none.
   RequestFlags flags = RequestFlags::kNone;
 
   // Whether the name of a driver may follow after +, as in

@@ -27,7 +27,7 @@ namespace waiter::cli {
 
 struct Scheme;
 
-// Returns the value of `wanted`, empty if there is none.
+// Returns the value of `wanted`, empty if none.
 inline std::string_view ValueOf(
     const std::vector<std::pair<std::string, std::string>>& values,
     std::string_view wanted) {
@@ -37,7 +37,7 @@ inline std::string_view ValueOf(
   return {};
 }
 
-// tcp, unix, and servers with a protocol of their own.
+// tcp, unix, and servers with their own protocol.
 struct ServerTarget {
   bool operator==(const ServerTarget&) const = default;
 

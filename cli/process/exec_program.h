@@ -42,7 +42,7 @@ class InitialState {
 // Replaces the process by `words`, a program, which is looked for in PATH, and
 // its arguments. Requires at least one word. Returns only on failure, after it
 // has written one line to `err` that says why: 127 if there is no such program,
-// otherwise 126. `initial` is restored then, too.
+// otherwise 126. `initial` is then also restored.
 int ExecProgram(const std::vector<std::string>& words,
                 const InitialState& initial, std::ostream& err);
 

@@ -25,8 +25,8 @@ class KnownPid {
   // Requires `pid` to be positive.
   explicit KnownPid(pid_t pid);
 
-  // Returns false if the process has ended, also if nobody has waited for it
-  // yet.
+  // Returns false if the process has ended, even if its parent has not waited
+  // for it yet.
   bool Running() const;
 
  private:
@@ -37,7 +37,7 @@ class KnownPid {
 // Thread-compatible.
 class PidWatch {
  public:
-  // Calls `ended` once, on the loop: at once if the kernel reports the end
+  // Calls `ended` once, on the loop: immediately if the kernel reports the end
   // (Linux 5.3), otherwise within 500 ms. If there is no such process, calls it
   // soon.
   PidWatch(EventLoop& loop, pid_t pid, std::function<void()> ended);

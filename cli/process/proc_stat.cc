@@ -41,7 +41,7 @@ std::optional<ProcStat> ReadProcStat(pid_t pid) {
       !absl::SimpleAtoi(fields[19], &stat.started)) {
     return std::nullopt;
   }
-  // The first thread is a zombie, too, if it has ended before the others.
+  // The first thread is also a zombie if it has ended before the others.
   const bool zombie = fields[0] == "Z" && threads <= 1;
   stat.dead = zombie || fields[0] == "X";
   return stat;

@@ -25,7 +25,7 @@ struct ProcStat {
 // Returns nullopt if there is no such process, or no /proc.
 std::optional<ProcStat> ReadProcStat(pid_t pid);
 
-// Returns whether a process of the group runs. If that cannot be told, returns
+// Returns whether a process of the group runs. If that is unknown, returns
 // whether the group has any process, dead or not.
 bool GroupRuns(pid_t group);
 

@@ -81,7 +81,7 @@ std::string Describe(const ProcessEnd& end);
 std::string Summary(const ProcessEnd& end);
 
 // Returns the last line of `output` that is not blank, without the blanks
-// around it; empty if there is none.
+// around it; empty if none.
 std::string_view LastLine(std::string_view output);
 
 // A child process that leads its own process group, has an empty stdin, and
@@ -93,9 +93,9 @@ class Process {
 
   // Starts `command`, and calls `done` once, on the loop, when it has ended.
   // Descendants that have stdout or stderr open delay the call by at most 100
-  // ms; they may go on. Requires at least one word. If there is an `on_output`,
-  // it gets what is written to stdout, on the loop, in place of `ProcessEnd`;
-  // it must not destroy this.
+  // ms; they may continue. Requires at least one word. If there is an
+  // `on_output`, it gets what is written to stdout, on the loop, in place of
+  // `ProcessEnd`; it must not destroy this.
   Process(ProcessReaper& reaper, const Command& command, Done done,
           std::function<void(std::string_view)> on_output = nullptr);
 

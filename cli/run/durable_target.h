@@ -29,8 +29,8 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
                                                 std::string_view key = {});
 
 // Returns the target of a wait, whose args may be empty if the key is the
-// target. Shell commands are allowed only if `allow_exec`, because whoever can
-// write to the store could run them.
+// target. Shell commands are allowed only if `allow_exec`, because anyone who
+// can write to the store could run them.
 absl::StatusOr<Target> DurableTarget(std::string_view key,
                                      std::string_view args, bool allow_exec);
 

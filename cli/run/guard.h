@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Ends a wait in vain, such as a wait for a server whose process has ended:
+// Ends a pointless wait, such as a wait for a server whose process has ended:
 //
 //   waiter::cli::Guard guard(
 //       reaper, {.while_pid = server_pid}, [&](const absl::Status& why) {

@@ -25,7 +25,7 @@
 namespace waiter::cli {
 
 // Used on the thread of the loop, except the functions that block. Must outlive
-// their calls, and whatever else runs the loop.
+// their calls, and everything else that runs the loop.
 class LoopJobs {
  public:
   using NewProbe = std::function<absl::StatusOr<std::unique_ptr<Probe>>()>;
@@ -43,7 +43,7 @@ class LoopJobs {
   // Blocks until a program has ended. `terminated` after `Close`.
   ProcessEnd RunProgram(const Command& command);
 
-  // Ends what is under way, and lets later calls return at once.
+  // Ends what is in progress, and lets later calls return immediately.
   void Close();
 
  private:

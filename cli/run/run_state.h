@@ -58,10 +58,10 @@ struct TargetState {
   absl::Duration last_ended = absl::ZeroDuration();
   absl::Duration last_took = absl::ZeroDuration();
 
-  // When the poll under way began, or otherwise the last poll.
+  // When the poll in progress began, or otherwise the last poll.
   absl::Duration poll_started = absl::ZeroDuration();
 
-  // The delay after the last poll; zero if there is none.
+  // The delay after the last poll; zero if none.
   absl::Duration next_delay = absl::ZeroDuration();
 
   // When and why the wait ended.

@@ -41,8 +41,7 @@ absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
 absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
     std::string_view url, const RedisClientOptions& options = {});
 
-// Returns a limiter with a connection of its own, or an error of
-// `ConnectToStore`.
+// Returns a limiter with its own connection, or an error of `ConnectToStore`.
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
     const SharedRate& rate);
 

@@ -3,7 +3,7 @@
 
 // SQLite, loaded when it is first needed, for the same reasons as libcurl
 // (cli/probes/http/curl_library.h): most runs of `waiter` never use it, and its
-// security updates are those of the system.
+// security updates are the system's.
 //
 //   const absl::StatusOr<const internal::SqliteLibrary*> sqlite =
 //       LoadSqlite();

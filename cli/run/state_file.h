@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The file of --state, by which a run that was killed goes on where it was:
+// The file of --state, by which a run that was killed continues where it was:
 //
 //   {"version": 1, "started": "2026-03-01T08:00:00.25+00:00", "limit": "1m0s",
 //    "targets": [
@@ -65,7 +65,7 @@ class StateFile {
   // new one. Only its owner can read it.
   absl::Status Write(const SavedRun& run) const;
 
-  // Removes the file. It is no error if there is none.
+  // Removes the file. A missing file is no error.
   absl::Status Remove() const;
 
  private:

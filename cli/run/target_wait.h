@@ -104,13 +104,13 @@ class TargetWait : public WaitObserver {
   TargetState& state_;
   TargetEvents& events_;
   const size_t target_;
-  const int64_t earlier_attempts_;  // Of earlier waits for the target.
+  const int64_t earlier_attempts_;  // From earlier waits for the target.
 
   EventLoop::Watch time_out_;
   std::optional<Finding> found_;  // The answer that is not yet in `state_`.
-  absl::Duration timeout_;        // Of the poll under way.
+  absl::Duration timeout_;        // For the poll in progress.
   bool is_over_ = false;          // The engine wants no more answers.
-  bool timed_out_ = false;        // The poll under way, or the last one.
+  bool timed_out_ = false;        // The poll in progress, or the last one.
   bool poll_untold_ = false;
   bool was_there_ = false;  // A poll has found the target.
   bool always_absent_;      // No poll has found anything of it.

@@ -95,8 +95,8 @@ class WaitRun : private TargetEvents {
   // probes have ended then; processes that they started may still be ending.
   RunEnd Run();
 
-  // Ends the run at once. `Run` returns `end`, unless the end of the run was
-  // decided before. Must be called inside the loop.
+  // Ends the run immediately. `Run` returns `end`, unless the end of the run
+  // was decided before. Must be called inside the loop.
   void Stop(const RunEnd& end);
 
   // Calls `OnSnapshot` of all listeners.
@@ -125,8 +125,8 @@ class WaitRun : private TargetEvents {
   // Writes the state of the run, if it has changed.
   void Save();
 
-  // Returns whether the run is ready and must be so at once, but a poll of this
-  // round has found one of the ready targets unready.
+  // Returns whether the run is ready and must be so immediately, but a poll of
+  // this round has found one of the ready targets unready.
   bool MustLookAgain() const;
 
   RunEnd EndFor(StopReason reason) const;

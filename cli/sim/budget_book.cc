@@ -93,11 +93,11 @@ RateGrant BudgetBook::Grant(const RateRequest& request, double now) {
   double mine = taken == book.taken.end() ? book.served : taken->second;
   mine = std::min(std::max(mine, book.served - most), book.served + most);
   const double fair = std::floor(part_of_period + book.served - mine);
-  // What nobody else wants adds up; those that had more get the last of it.
+  // What no one else wants adds up; those that had more get the last of it.
   const double reserve = mine > book.served ? 0.4 : 0.25;
   const double spare =
       room - std::max(1.0, std::floor(ahead / interval * reserve));
-  // A new member leaves most to others that may be new, too.
+  // A new member leaves most to others that may also be new.
   const bool is_new = taken == book.taken.end();
   double granted =
       std::max(std::min(fair, std::ceil(room * 0.75)), std::max(0.0, spare));

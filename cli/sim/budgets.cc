@@ -335,7 +335,7 @@ void Simulation::ForFirst(int count, bool busy,
 }
 
 void Simulation::Kill(Process& process) {
-  // Nobody tells the store.
+  // The store does not learn of it.
   process.store->Cut();
   store_calls_ += process.store->calls();
   process.waits.clear();

@@ -11,8 +11,8 @@
 //   run->total.used;       // 1: the whole limit
 //   run->total.throttled;  // polls
 //
-// Every wait is a `WaitLoop` and every limiter is that of the library, so they
-// decide as in a program. The waits poll as long as their process has them.
+// Every wait is a `WaitLoop` and every limiter is the library's, so they decide
+// as in a program. The waits poll as long as their process has them.
 
 #ifndef WAITER_CLI_SIM_BUDGETS_H_
 #define WAITER_CLI_SIM_BUDGETS_H_
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<BudgetEvent>> ParseBudgetEvents(
 
 struct BudgetsOptions {
   // Number of processes at the start, from 1 to 1000, and how many of them have
-  // waits. The others are members of the budget, too.
+  // waits. The others are also members of the budget.
   int processes = 100;
   int busy = 40;
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The best polls of somebody who knows the distribution of the durations:
+// The best polls of a person who knows the distribution of the durations:
 //
 //   const waiter::sim::Clairvoyant best(durations.Sample(20000));
 //   best.At(/*seconds_worth_one_poll=*/1, /*max_ratio=*/2).polls;

@@ -44,7 +44,7 @@ struct ContentionOptions {
   int clients = 100;
 
   // Delays between a failed write and the next read. A client whose
-  // `initial_delay` is zero starts over at once.
+  // `initial_delay` is zero starts over immediately.
   ContentionBackoff backoff = {};
 
   NetworkOptions network = {};

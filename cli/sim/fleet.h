@@ -53,7 +53,7 @@ struct FleetOptions {
   WaitOptions policy = {};
 
   // Time within which the clients start, at uniformly random times. With zero,
-  // all start at once.
+  // all start immediately.
   absl::Duration start_spread = absl::ZeroDuration();
 
   // Whether all clients wait for the same operation, whose time counts from
@@ -80,7 +80,7 @@ struct FleetSecond {
 
 // Result of one run.
 struct FleetRun {
-  // Seconds of the run, from 0 to that of the last poll.
+  // Seconds of the run, from 0 to the last poll.
   std::vector<FleetSecond> seconds;
 
   int64_t polls = 0;

@@ -56,7 +56,7 @@ Policy MakePolicy(WaitOptions options = {}) {
   return WaitPolicy::Make(std::move(options));
 }
 
-// Waits one after the other, on a clock of their own.
+// Waits one after the other, on their own clock.
 class Player {
  public:
   explicit Player(uint64_t seed) : gen_(seed) {}
@@ -484,8 +484,8 @@ absl::StatusOr<std::vector<WorstRow>> FindWorst(
         ConstantDuration(60)}) {
     for (const double guard : {0.5, 1.0, 3.0}) {
       WorstRow worst = {.name = durations.name, .max_relative_lateness = guard};
-      // With fewer, the curve decides in part, which has no guard.
-      // After 48, the model has just made its schedule anew.
+      // With fewer, the curve decides in part, which has no guard. After 48,
+      // the model has just made its schedule again.
       for (const int observations : {10, 20, 48}) {
         SearchWorst(durations, observations, options, worst);
       }

@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<ChangeRow>> CompareAfterChanges(
     const LearnedStudyOptions& options);
 
 // Clients that share a model of 50 durations and start at the same instant,
-// each waiting for an operation of its own.
+// each waiting for its own operation.
 struct CrowdRow {
   std::string name;
   int clients = 1;

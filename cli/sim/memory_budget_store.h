@@ -34,7 +34,7 @@ namespace waiter::sim {
 // For one thread, the one that moves the clock.
 class MemoryBudgetStore : public BudgetStore {
  public:
-  // Calls a function once when a clock reaches a time, never at once.
+  // Calls a function once when a clock reaches a time, never immediately.
   using CallAt = std::function<void(MonotonicTime, std::function<void()>)>;
 
   // `call_at` is that of `clock`, which must outlive it. A message takes
@@ -75,7 +75,7 @@ class MemoryBudgetStore : public BudgetStore {
   int64_t calls() const { return calls_; }
 
  private:
-  // The time of the store, in microseconds, differs from that of processes.
+  // The time of the store, in microseconds, differs from the processes' time.
   static double StoreTime(Clock& clock) {
     using Micros = std::chrono::duration<double, std::micro>;
     return 1.79e15 + Micros(clock.MonotonicNow().time_since_epoch()).count();
@@ -85,7 +85,7 @@ class MemoryBudgetStore : public BudgetStore {
     return clock_.MonotonicNow() + absl::ToChronoNanoseconds(one_way_);
   }
 
-  // Calls may be under way when this is destroyed, as they are when a process
+  // Calls may be in progress when this is destroyed, as they are when a process
   // ends.
   template <typename T, typename Run>
   void Call(Run run, std::function<void(absl::StatusOr<T>)> callback) {

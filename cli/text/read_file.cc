@@ -31,7 +31,7 @@ absl::Status SystemError(int error) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::Duration patience) {
-  // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return SystemError(errno);
   const absl::Cleanup close_file = [file] { close(file); };

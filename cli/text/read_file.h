@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads a file that a user named, whatever it is:
+// Reads a file of any kind that a user named:
 //
 //   absl::StatusOr<std::string> text =
 //       waiter::cli::ReadFile("body.json", size_t{16} << 20);

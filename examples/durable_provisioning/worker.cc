@@ -5,8 +5,9 @@
 //
 //   STORE=provisioning.db RESULTS=results worker
 //
-// Any number of them may run, and may be killed at any time: the others go on
-// with their waits. Ends after SIGINT or SIGTERM, and gives all waits back.
+// Any number of them may run, and may be killed at any time: the others
+// continue with their waits. Ends after SIGINT or SIGTERM, and gives all waits
+// back.
 
 #include "waiter/durable/worker.h"
 

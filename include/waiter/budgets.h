@@ -354,7 +354,7 @@ class AdaptiveRateLimiter final : public RateLimiter {
 
   const RateLimiterOptions options_;
 
-  // Written under `mutex_`. Read without it, too, because most limiters never
+  // Written under `mutex_`. Also read without it, because most limiters never
   // limit.
   std::atomic<Phase> phase_ = Phase::kUnused;
   // Constant once `phase_` is not kUnused.

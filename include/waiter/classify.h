@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which functions can be polled (`StatusFunction`), and what an error means to
-// a wait: maps an `absl::Status` or the status of an HTTP response to a
-// `PollStatus`.
+// Defines the functions that can be polled (`StatusFunction`), and the meaning
+// of an error to a wait: maps an `absl::Status` or the status of an HTTP
+// response to a `PollStatus`.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
@@ -11,8 +11,8 @@
 //   HttpResponse got = Get("/instances/i-0abc");
 //   if (got.code != 200) return waiter::FromHttp(got.code, got.reason);
 //
-// `ErrorClassifier` does the same for the errors of a service, with changes of
-// your own and with the tables of other systems. `RetryAfter` and its parsers
+// `ErrorClassifier` does the same for the errors of a service, with your own
+// changes and with the tables of other systems. `RetryAfter` and its parsers
 // read when a server wants the next poll.
 //
 // All functions here are thread-safe. Their tables:
@@ -110,7 +110,7 @@ struct ServiceError {
     kConnection,  // No answer came: refused, reset, timed out.
   };
 
-  // Status of the HTTP response, or 0 if there was none.
+  // Status of the HTTP response, or 0 if none.
   int http_status = 0;
 
   // Error code such as "ThrottlingException". Case matters. Text around the
@@ -124,8 +124,8 @@ struct ServiceError {
   bool throttling = false;
 };
 
-// Classifies the errors of a service by the table of a system and by changes of
-// your own:
+// Classifies the errors of a service by the table of a system and by your own
+// changes:
 //
 //   const waiter::ErrorClassifier classifier =
 //       waiter::ErrorClassifier::AwsKotlin()
@@ -290,11 +290,11 @@ struct ValueOf<F>
 //   if (!pushback.may_retry) return waiter::Failed(status);
 //   return waiter::ServerError(status, pushback.delay);
 //
-// Whatever a server sends, a result has no value or is within [0, kLongest].
-// The parsers ignore spaces and tabs around a value; any other deviation from
-// its form gives no value. `RetryAfterOptions` (options.h) says how a wait
-// combines a result with its own delay, and sets a shorter limit. A wait
-// ignores zero, so that it causes no busy loop.
+// For any input, a result has no value or is within [0, kLongest]. The parsers
+// ignore spaces and tabs around a value; any other deviation from its form
+// gives no value. `RetryAfterOptions` (options.h) says how a wait combines a
+// result with its own delay, and sets a shorter limit. A wait ignores zero, so
+// that it causes no busy loop.
 //
 // The parsers allocate nothing.
 //

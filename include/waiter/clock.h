@@ -133,7 +133,7 @@ class OptionalDuration {
 // A point on the monotonic scale of one clock, in nanoseconds, zero or more.
 // Only differences between readings of the same clock have a meaning.
 // `MonotonicTime::max()` is infinitely far in the future. On the real clock,
-// times are those of `std::chrono::steady_clock::now()`. Durations of
+// times come from `std::chrono::steady_clock::now()`. Durations of
 // `std::chrono` and of Abseil can be added and subtracted:
 //
 //   waiter::MonotonicTime later = clock.MonotonicNow() + absl::Seconds(5);
@@ -225,7 +225,7 @@ class Clock {
 
   // Blocks until `wake_up` or until `stop` is requested, whichever comes first.
   // A request at any moment, also before the call, ends the sleep within
-  // microseconds; none is lost. If `wake_up` has passed, returns at once
+  // microseconds; none is lost. If `wake_up` has passed, returns immediately
   // without entering the kernel. `who` names the sleeper in diagnostics, such
   // as the list that a stalled `SimulatedClock` prints; it must stay valid
   // until the call returns.
@@ -245,10 +245,10 @@ Clock& GetRealClock();
 //                                   .clock = &waiter::GetBootTimeClock()});
 //
 // A sleep whose time comes during a suspension ends within a second after it.
-// For that, a thread that sleeps wakes every second. The time is that of
-// `CLOCK_BOOTTIME` where there is one, as on Linux, and of
+// For that, a thread that sleeps wakes every second. The time comes from
+// `CLOCK_BOOTTIME` where there is one, as on Linux, and from
 // `std::chrono::steady_clock` elsewhere, which counts suspensions on macOS and
-// Windows. Its times are not those of the real clock, and it has no cheaper
+// Windows. Its times differ from the real clock's, and it has no cheaper
 // reading. Never destroyed.
 Clock& GetBootTimeClock();
 

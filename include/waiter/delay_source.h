@@ -22,8 +22,8 @@
 //     return request.computed();
 //   };
 //
-// The limits of a wait, its deadline and its last poll apply to these delays,
-// too. A source does not classify answers; that is the task of the status
+// The limits of a wait, its deadline and its last poll also apply to these
+// delays. A source does not classify answers; that is the task of the status
 // function.
 
 #ifndef WAITER_DELAY_SOURCE_H_
@@ -142,8 +142,8 @@ using DelayFunction = std::function<std::optional<absl::Duration>(
 //
 //   options.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s});
 //
-// A longer `retry_after` counts in its place. With an empty list, all delays
-// are those of the other options.
+// A longer `retry_after` counts in its place. With an empty list, the other
+// options set all delays.
 DelayFunction DelayList(std::vector<Duration> delays);
 
 // Delays of waits to which a watch reports changes: a stream of events, a
@@ -197,7 +197,7 @@ class WatchedDelays : public DelaySource {
   std::atomic<bool> is_connected_ = false;
 };
 
-// What `WaitOptions::delay_source` holds: a source that waits share, or none.
+// The value of `WaitOptions::delay_source`: a source that waits share, or none.
 // Converts from a `std::shared_ptr` and from a function.
 class SharedDelaySource {
  public:

@@ -3,7 +3,7 @@
 
 // The state machine behind every wait. It makes every decision and holds
 // nothing else: no clock, thread, lock or sleep. `Waiter` and `WaitEngine` are
-// drivers of it. A driver for an event loop of your own is
+// drivers of it. A driver for your own event loop is
 //
 //   waiter::WaitReport report;
 //   waiter::WaitLoop loop(policy, report);
@@ -135,7 +135,7 @@ struct WaitState {
   // Identity of the wait for its observer; 0 until the wait is announced.
   uint64_t id = 0;
 
-  // While an observer is told of a poll, the end of that poll.
+  // While an observer hears of a poll, the end of that poll.
   MonotonicTime poll_ended = {};
 
   // The streak: the last consecutive polls that found the same status. A streak
@@ -295,7 +295,7 @@ class WaitLoop {
                                      StopRequested stop_requested);
 
   // Ends the wait from outside, with the reason `kCancelled`, `kDeadline` or
-  // `kShutDown`. `unanswered` says whether a poll is under way; drop its
+  // `kShutDown`. `unanswered` says whether a poll is in progress; drop its
   // answer.
   NextStep End(MonotonicTime now, StopReason reason, bool unanswered);
 

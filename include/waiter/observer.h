@@ -54,7 +54,7 @@ enum class SleepReason : uint8_t {
   kRateLimit,    // `BudgetOptions::rate_limiter`.
   kConfirming,   // A success that must hold.
   kFinalPoll,    // The last poll was moved to the deadline.
-  kResumed,      // What is left of the sleep of a saved wait.
+  kResumed,      // The rest of the sleep of a saved wait.
   kLearned,      // `WaitOptions::delay_source`, in place of `backoff`.
   kAnswer,       // `TryAgainAfter`, an answer of the status function.
 };
@@ -73,8 +73,8 @@ struct WaitIdentity {
 // A wait that begins.
 struct StartEvent {
   WaitIdentity wait;
-  // Until the deadline. Infinite if there is none, if the options are invalid,
-  // or if the handle was destroyed before the wait began.
+  // Until the deadline. Infinite without one, if the options are invalid, or if
+  // the handle was destroyed before the wait began.
   absl::Duration timeout;
   absl::Duration first_poll_delay;  // As in the options.
 };
@@ -152,13 +152,13 @@ class WaitObserver {
   // next step.
   virtual void OnDecision(const DecisionEvent& /*decision*/) {}
 
-  // Called before every sleep. Not called when the next poll follows at once;
-  // called again if a rate limiter lengthens a sleep.
+  // Called before every sleep. Not called when the next poll follows
+  // immediately; called again if a rate limiter lengthens a sleep.
   virtual void BeforeSleep(const SleepEvent& /*sleep*/) {}
 
-  // Called exactly once for every wait and after all other hooks, whatever
-  // ended it. That includes invalid options, a wait whose handle was destroyed
-  // (`kCancelled`), and a status function that threw (`kFailed`, kUnknown).
+  // Called exactly once for every wait, after all other hooks. That includes
+  // invalid options, a wait whose handle was destroyed (`kCancelled`), and a
+  // status function that threw (`kFailed`, kUnknown).
   virtual void OnDone(const WaitIdentity& /*wait*/,
                       const WaitReport& /*report*/) {}
 

@@ -66,7 +66,7 @@ struct RetryAfterOptions {
 
   // Reaction to a `retry_after` that reaches beyond the deadline of the wait.
   enum class PastDeadline : uint8_t {
-    kStop,            // End at once, with `StopReason::kDeadline`.
+    kStop,            // End immediately, with `StopReason::kDeadline`.
     kPollAtDeadline,  // Ignore the excess: poll one last time at the deadline.
   };
 
@@ -75,13 +75,13 @@ struct RetryAfterOptions {
   Rule rule = Rule::kLowerBound;
 
   // A longer `retry_after` counts as this long. Finite, above zero. It may lift
-  // a delay above `max_delay`. The jitter of `kLowerBound` stays within this
-  // limit, too.
+  // a delay above `max_delay`. The jitter of `kLowerBound` also stays within
+  // this limit.
   Duration max_retry_after = absl::Minutes(10);
 
-  // If true, a longer one ends the wait at once as failed, with the error of
-  // the poll or kUnavailable. Retrying earlier than the server asks would fail
-  // again, and waiting that long may be useless. Has no effect with a
+  // If true, a longer one ends the wait immediately as failed, with the error
+  // of the poll or kUnavailable. Retrying earlier than the server asks would
+  // fail again, and waiting that long may be useless. Has no effect with a
   // `delay_source`.
   bool fail_beyond_max = false;
 
@@ -120,8 +120,8 @@ struct WaitFailure {
   absl::Time deadline;
 };
 
-// Called exactly once for every wait that ends without success, whatever ended
-// it: failure, a limit, a stop, the end of the engine, invalid options, an
+// Called exactly once for every wait that ends without success, for any reason:
+// failure, a limit, a stop, the end of the engine, invalid options, an
 // exception of the status function. Only a wait whose handle is destroyed does
 // not call it, because the objects to which functions refer may be destroyed
 // next.
@@ -189,7 +189,8 @@ struct BudgetOptions {
   bool delay_when_refused = false;
 
   // Every poll passes this limiter. It may delay polls, also the first one, but
-  // not beyond the deadline: the last poll is made whatever the limiter says.
+  // not beyond the deadline: the last poll is made even if the limiter refuses
+  // it.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 
@@ -199,10 +200,10 @@ struct ConfirmOptions {
   // other status restarts the count. Delays do not grow during confirmation.
   int64_t successes = 1;
 
-  // Time for which every poll must find success, seen by at least two polls.
-  // Finite, zero or more. Any other status restarts the time. The last delay is
-  // cut short, even below `min_delay`, so that a poll comes when the time is
-  // over. A hold that ends exactly at the deadline counts.
+  // How long every poll must find success, seen by at least two polls. Finite,
+  // zero or more. Any other status restarts the time. The last delay is cut
+  // short, even below `min_delay`, so that a poll comes when the time is over.
+  // A hold that ends exactly at the deadline counts.
   Duration hold_for = absl::ZeroDuration();
 };
 
@@ -231,7 +232,7 @@ struct EdgePollOptions {
   bool strict_deadline = false;
 };
 
-// What a wait calls and records, and the seed that makes it repeatable.
+// The hooks and records of a wait, and the seed that makes it repeatable.
 struct WaitHooks {
   // Called at every poll, sleep and end; see observer.h.
   std::shared_ptr<WaitObserver> observer = nullptr;
@@ -290,7 +291,7 @@ struct WaitOptions {
   // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
   // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
   // A poll that starts at the deadline gets `polls.last_timeout`, or, if that
-  // is zero, this time; if this is infinite, too, twice the longest poll so
+  // is zero, this time; if this is also infinite, twice the longest poll so
   // far, within [1 s, 10 s].
   Duration poll_timeout = absl::InfiniteDuration();
 

@@ -12,7 +12,7 @@
 //   }
 //
 // Most users need only `Make`. The other functions are for drivers that run a
-// `WaitLoop` (loop.h) in an event loop of their own.
+// `WaitLoop` (loop.h) in their own event loop.
 
 #ifndef WAITER_POLICY_H_
 #define WAITER_POLICY_H_
@@ -131,7 +131,7 @@ class WaitPolicy {
 
   // Returns whether the next step needs the exact time after a poll that found
   // `found`. It does not after a success that ends a wait which has not slept,
-  // nor if the next poll follows at once. The cheaper
+  // nor if the next poll follows immediately. The cheaper
   // `Clock::MonotonicNowBefore(deadline)` is then enough.
   bool NeedsExactTime(const Poll<>& found, bool has_slept) const {
     if (found.status() == PollStatus::kSuccess) {
@@ -251,8 +251,8 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(
 
 // The same for a policy, for callers that compute many schedules of one policy.
 // Requires `policy.status().ok()` and nothing of what the other ignores or
-// replaces. Learned delays must be without recording.
-// Thread-safe, if each thread has a generator of its own.
+// replaces. Learned delays must be without recording. Thread-safe, if each
+// thread has its own generator.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a status function returns and what it gets. It returns the answer of one
-// poll, `Poll<T>`: one of five statuses, and optionally a value, an error, a
-// short text for people, and the time for which the server asked not to be
+// The result and the argument of a status function. It returns the answer of
+// one poll, `Poll<T>`: one of five statuses, and optionally a value, an error,
+// a short text for people, and the time for which the server asked not to be
 // polled (`retry_after`):
 //
 //   waiter::Poll<Instance> GetStatus() {
@@ -127,14 +127,14 @@ class Poll<void> {
   // messages and logs show it. The view is valid until this object changes.
   std::string_view detail() const;
 
-  // Returns the time for which the server asked not to be polled, counted from
-  // the end of this poll. Zero, negative and infinite durations are ignored.
+  // Returns how long the server asked not to be polled, counted from the end of
+  // this poll. Zero, negative and infinite durations are ignored.
   // `RetryAfterOptions` says how it combines with the computed delay.
   absl::Duration retry_after() const {
     return sets_delay_ ? absl::ZeroDuration() : delay_;
   }
 
-  // Returns the delay that `TryAgainAfter` sets; otherwise there is none.
+  // Returns the delay that `TryAgainAfter` sets; otherwise nothing.
   std::optional<absl::Duration> next_delay() const {
     if (!sets_delay_ || status_ != PollStatus::kNotReady) return std::nullopt;
     return delay_;

@@ -9,7 +9,7 @@
 //
 // No preset sets `timeout`; set it, or the wait ends with kInvalidArgument. The
 // originals limit the attempts, not the time, except for Smithy, where the
-// caller must limit the time, too.
+// caller must also limit the time.
 //
 // Pass parameters as arguments; their defaults come from the original systems:
 //
@@ -64,7 +64,7 @@ struct GoV1RetryOptions {
   Duration max_throttled_delay = absl::Minutes(5);
 };
 
-// Parameters of `KotlinStandard()` and `KotlinAdaptive()`: those of
+// Parameters of `KotlinStandard()` and `KotlinAdaptive()`: from
 // StandardRetryStrategy of the AWS SDK for Kotlin and of its delay provider.
 struct KotlinRetryOptions {
   // Number of polls, the first included. At least 1.
@@ -83,7 +83,7 @@ struct KotlinRetryOptions {
   Duration max_backoff = absl::Seconds(20);
 };
 
-// Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: those of the modes
+// Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: from the modes
 // that the AWS SDKs share since 2026 ("retry 2.1").
 struct AwsRetryOptions {
   // Number of polls, the first included. At least 1.
@@ -137,9 +137,9 @@ struct GrpcRetryOptions {
 WaitOptions AwsPollingPseudoCode(
     int64_t max_retries, Duration max_wait_interval = absl::InfiniteDuration());
 
-// Returns the policy of the Java program of the Chinese edition. It retries
-// server errors, too, and makes one poll more. Unlike the original, it does not
-// swallow exceptions.
+// Returns the policy of the Java program of the Chinese edition. It also
+// retries server errors, and makes one poll more. Unlike the original, it does
+// not swallow exceptions.
 WaitOptions AwsPollingJava(int64_t max_retries, Duration max_wait_interval);
 
 // Returns the policy of the Java program of the Japanese edition, which is the

@@ -115,7 +115,7 @@ struct WaitReport {
   Poll<> last_poll;
 
   // The first and the last poll that found a server error, throttling or
-  // failure. Unset if there was none.
+  // failure. Unset if none.
   std::optional<Poll<>> first_error;
   std::optional<Poll<>> last_error;
 
@@ -191,8 +191,8 @@ class [[nodiscard]] WaitResultBase {
   WaitReport report_;
 };
 
-// `T` is the type of the value of a success, or void if there is none. A value
-// type: copyable if `T` is. Thread-compatible.
+// `T` is the type of the value of a success, or void if none. A value type:
+// copyable if `T` is. Thread-compatible.
 template <typename T = void>
 class [[nodiscard]] WaitResult : public WaitResultBase {
  public:

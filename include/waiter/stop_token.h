@@ -1,17 +1,17 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The stop tokens by which waits are cancelled. They are those of the standard
-// library, so code that uses `std::stop_token` works as it is:
+// The stop tokens by which waits are cancelled. They are the standard
+// library's, so code that uses `std::stop_token` works as it is:
 //
 //   std::stop_source stop;
 //   std::jthread worker([&] { wait_for_job.Wait(stop.get_token()); });
 //   stop.request_stop();
 //
-// Some standard libraries have none: libc++ before version 20, and that of
-// Apple Clang. With these, `waiter::stop_token` is an implementation of
-// Waiter's own, with the interface and the guarantees of the standard's. Code
-// that uses the names of this header compiles with every library:
+// Some standard libraries have none: libc++ before version 20, and Apple
+// Clang's. With these, `waiter::stop_token` is an implementation of Waiter's
+// own, with the interface and the guarantees of the standard's. Code that uses
+// the names of this header compiles with every library:
 //
 //   waiter::stop_source stop;
 //   std::thread worker([&] { wait_for_job.Wait(stop.get_token()); });

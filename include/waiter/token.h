@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The state of a wait as bytes, from which another process goes on with it:
+// The state of a wait as bytes, from which another process continues with it:
 //
 //   waiter::Waiter wait_until_running(
 //       GetInstance, {.name = "instance i-0abc",
@@ -24,28 +24,28 @@
 // After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, the
 // token stays for the next process, because what it waits for has not ended.
 //
-// A wait that goes on has the attempts, the counts, the errors, the elapsed
+// A wait that continues has the attempts, the counts, the errors, the elapsed
 // time, the deadline and the growth of its delays from before, and makes its
-// next poll when it would have made it, or at once if that time is over. A poll
-// that was under way is made again. If the deadline has passed, one last poll
-// follows.
+// next poll when it would have made it, or immediately if that time is over. A
+// poll that was in progress is made again. If the deadline has passed, one last
+// poll follows.
 //
 // It does not have the history, payloads of statuses, and what is not in a
-// token: options, observer, status function. Its limits and its pace are those
-// of the options that it goes on with, except for the deadline. Messages are
-// cut to 200 bytes. The token of a budget is kept, so that a success gives back
+// token: options, observer, status function. Its limits and delays come from
+// the options that it continues with, except for the deadline. Messages are cut
+// to 200 bytes. The token of a budget is kept, so that a success gives back
 // what the wait had paid, but not the budget.
 //
 // `WaitHandle::Suspend` ends a wait of an engine and returns its token.
 // `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
 // thread that drives it. The time that it takes is the wait's, and it must not
-// throw. Remove the token when the wait has ended: whoever goes on with it
-// afterwards waits again.
+// throw. Remove the token when the wait has ended: a process that continues
+// with it afterwards waits again.
 //
-// Time is carried over by the wall clock. While nobody waits, the time that the
-// wall clock says passes; if it says less than none, none does. So a clock that
-// was set back never lengthens a wait, and one that was set forward shortens
-// it. Between two machines, the difference of their clocks counts.
+// Time is carried over by the wall clock. Between the two waits, time passes by
+// the wall clock, and never backwards. So a clock that was set back never
+// lengthens a wait, and one that was set forward shortens it. Between two
+// machines, the difference of their clocks counts.
 
 #ifndef WAITER_TOKEN_H_
 #define WAITER_TOKEN_H_
@@ -84,11 +84,12 @@ class WaitToken {
   bool empty() const { return bytes_.empty(); }
   const std::string& bytes() const { return bytes_; }
 
-  // What the token says; of an empty one, the defaults of these types and the
-  // infinite past and future. Each call decodes the token, about 100 ns.
+  // Return the content of the token; an empty one has the defaults of these
+  // types and the infinite past and future. Each call decodes the token, about
+  // 100 ns.
 
-  // Name of the wait, cut to 128 bytes. A wait of another name refuses to go on
-  // with the token.
+  // Name of the wait, cut to 128 bytes. A wait of another name refuses to
+  // continue with the token.
   std::string name() const;
   // When the token was written, by the wall clock.
   absl::Time written() const;

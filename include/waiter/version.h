@@ -26,8 +26,8 @@
 
 #if WAITER_INTERNAL_LANGUAGE < 202002L
 #error "Waiter needs C++20: compile with -std=c++20, or a newer standard."
-// There is no such file: only that ends a compilation at once, and not after
-// pages of errors that follow from the first.
+// There is no such file: only that ends a compilation immediately, and not
+// after pages of errors that follow from the first.
 #include "waiter_needs_cpp20"
 #endif
 

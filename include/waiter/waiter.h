@@ -60,7 +60,7 @@ namespace waiter {
 //   });
 //   waiter::WaitResult<> done = wait_for_file.Wait({.notifier = &changed});
 //
-// The wait polls without notifications, too, so a lost one only delays the
+// The wait also polls without notifications, so a lost one only delays the
 // answer. A wait on an engine has `WaitHandle::PollNow` instead.
 
 // Thread-safe. Any number of waits may use a notifier, at the same time too.
@@ -70,7 +70,7 @@ class PollNotifier {
   PollNotifier();
 
   // Ends the sleeps of the waits that use this, a first delay included, so that
-  // they poll. Returns at once, and calls no status function itself.
+  // they poll. Returns immediately, and calls no status function itself.
   //
   // Several calls before a poll begins cause one poll. A call during a poll
   // causes another poll after it. For calls before the wait, its first poll is
@@ -120,7 +120,7 @@ struct RunOptions {
 
 // A status function together with the policy by which to poll it. Copyable and
 // movable if the function is. May be used for any number of waits, one after
-// the other, and for waits on several threads at once if the function may be
+// the other, and for concurrent waits on several threads if the function may be
 // called concurrently.
 //
 // The waiter owns its copy of the function. Objects to which the function
@@ -166,9 +166,9 @@ class Waiter {
   //
   // Makes at least one poll, even with a timeout of zero, unless `stop` was
   // requested before, the options are invalid, or a retry quota refuses the
-  // `initial_cost` of the first poll. A request ends a sleep at once. It does
-  // not interrupt a poll: a success or failure that the poll finds still wins,
-  // and no poll starts afterwards.
+  // `initial_cost` of the first poll. A request ends a sleep immediately. It
+  // does not interrupt a poll: a success or failure that the poll finds still
+  // wins, and no poll starts afterwards.
   //
   // An exception of the status function passes through unchanged and ends the
   // wait; the waiter can be used again. If the program is compiled with

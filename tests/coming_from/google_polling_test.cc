@@ -23,7 +23,7 @@
 
 namespace {
 
-// `Client` is that of the service, and `Response` what the operation makes.
+// `Client` is the service's, and `Response` what the operation makes.
 template <typename Response, typename Client>
 absl::StatusOr<Response> AwaitOperation(Client& client, const std::string& name,
                                         waiter::WaitOptions options) {

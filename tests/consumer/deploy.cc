@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits for a deployment that is ready at once.
+// Waits for a deployment that is ready immediately.
 
 #include <cstdio>
 #include <cstdlib>

@@ -31,8 +31,8 @@ struct Client {
   }
 };
 
-// A new bucket is not visible at once, and a call that was too slow may succeed
-// the next time.
+// A new bucket is not visible immediately, and a call that was too slow may
+// succeed the next time.
 const waiter::ErrorClassifier& BucketErrors() {
   static const auto* const errors = new waiter::ErrorClassifier(
       waiter::ErrorClassifier::Http()

@@ -69,7 +69,7 @@ class EventLoop {
   };
   using Timers = std::multimap<waiter::MonotonicTime, Pending>;
 
-  // Returns null if there is none.
+  // Returns null if none.
   std::function<void()> TakePosted() {
     const std::lock_guard lock(mutex_);
     if (posted_.empty()) {

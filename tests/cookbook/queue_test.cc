@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests a queue whose worker is a thread of its own.
+// Tests a queue whose worker is its own thread.
 
 #include <condition_variable>
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Saves documents on a thread of its own; one without text is damaged.
+// Saves documents on its own thread; one without text is damaged.
 class Indexer {
  public:
   ~Indexer() {

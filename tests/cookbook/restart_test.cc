@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Goes on with a wait after a restart.
+// Continues with a wait after a restart.
 
 #include <functional>
 #include <map>

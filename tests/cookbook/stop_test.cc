@@ -103,7 +103,7 @@ int WaitForJobs(const std::vector<Job>& jobs, const waiter::stop_token& stop) {
   return code;
 }
 
-// In processes of their own, because the thread that takes the signals stays.
+// In their own processes, because the thread that takes the signals stays.
 TEST(StopDeathTest, InterruptEndsTheWait) {
   EXPECT_EXIT(
       {

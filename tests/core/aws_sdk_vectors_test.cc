@@ -108,7 +108,7 @@ StopReason Reason(std::string_view outcome) {
 }
 
 // Makes the wait of `responses`, from `first` on, until it ends; returns where
-// the next one starts. `unit` is that of the delays.
+// the next one starts. `unit` is the delays'.
 size_t RunInvocation(WaitOptions options, const Json::Array& responses,
                      size_t first, absl::Duration unit) {
   TokenRecorder recorder(*options.budgets.retry_quota);
@@ -416,7 +416,8 @@ TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
     ASSERT_NE(options.budgets.retry_quota, nullptr);
     ASSERT_NE(options.budgets.rate_limiter, nullptr);
 
-    // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
+    // Throttled immediately, the rate is 0.5 per second: 2 s for the next
+    // token.
     EXPECT_THAT(Play(options, {Throttled(), Success()}).delays,
                 ElementsAre(absl::Seconds(2)));
   }

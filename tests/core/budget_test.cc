@@ -254,7 +254,7 @@ TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
 
-  // Throttled at once, the rate is 0.5 per second: 2 s for the next token.
+  // Throttled immediately, the rate is 0.5 per second: 2 s for the next token.
   const WaitResult<> result = Wait(
       {Throttled(), Success()},
       {.budgets = {.rate_limiter = limiter}, .hooks = {.history_limit = 9}});

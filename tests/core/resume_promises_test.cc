@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of token.h and of `WaitHooks::on_checkpoint`, on every driver
-// that can go on with a wait.
+// Promises of token.h and of `WaitHooks::on_checkpoint`, on every driver that
+// can continue with a wait.
 
 #include <algorithm>
 #include <atomic>
@@ -1010,7 +1010,7 @@ TEST(CheckpointThreadTest, ItRunsOnTheThreadOfTheEngine) {
   EXPECT_NE(at_checkpoint, std::this_thread::get_id());
 }
 
-// Two threads go on with one token and one waiter, and a third reads it.
+// Two threads continue with one token and one waiter, and a third reads it.
 TEST(CheckpointThreadTest, ThreadsMayShareATokenAndAWaiter) {
   std::optional<WaitToken> token;
   (void)Waiter([] { return true; },

@@ -231,7 +231,7 @@ TEST(WaitLoopTest, OnlyFiniteLimitsAreADeadline) {
 }
 
 // A cheaper reading, up to 10 ms old, would do only before a poll that follows
-// at once.
+// immediately.
 TEST(WaitLoopTest, EndByAFailureNeedsTheExactTime) {
   constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
   const auto policy =

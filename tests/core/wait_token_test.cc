@@ -405,7 +405,7 @@ TEST(WaitTokenTest, ClockThatWasSetBackNeverLengthensAWait) {
   }
 }
 
-// Waits that go on.
+// Waits that continue.
 
 class ResumeTest : public testing::Test {
  protected:
@@ -727,7 +727,7 @@ TEST_F(ResumeTest, ObserverSeesAWaitThatBeginsWithTheRestOfASleep) {
 
   EXPECT_THAT(observer.lines, ElementsAre("start, 1m40s", "sleep 5s, resumed",
                                           "poll 4", "done"));
-  // Saved again at once, so that another crash loses nothing.
+  // Saved again immediately, so that another crash loses nothing.
   ASSERT_EQ(tokens_.size(), 1U);
   EXPECT_EQ(tokens_[0].wake_up(), token.wake_up());
   EXPECT_EQ(tokens_[0].deadline(), token.deadline());

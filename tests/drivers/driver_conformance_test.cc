@@ -140,8 +140,8 @@ Outcome RunLoop(const Scenario& scenario) {
 }
 
 // The same in as many processes as there are sleeps: at each one the wait is
-// saved, and a new loop goes on with its bytes. The monotonic clock of each
-// process starts anew, unless budgets would notice.
+// saved, and a new loop continues with its bytes. The monotonic clock of each
+// process starts again, unless budgets would notice.
 Outcome RunSavedLoop(const Scenario& scenario) {
   SimulatedClock unused;
   const std::shared_ptr<const WaitPolicy> policy =
@@ -200,7 +200,7 @@ enum class Asking {
   kOnEngine,
   kWithStopToken,         // Which stops the wait in place of its handle.
   kByCompletion,          // Called inside of the status function.
-  kOnExecutor,            // Which runs its task at once,
+  kOnExecutor,            // Which runs its task immediately,
   kOnExecutorOfTheClock,  // when the engine sleeps,
   kOnExecutorAfterwards,  // or when `RunDue` has returned.
 };
@@ -349,7 +349,7 @@ std::string Describe(const std::optional<Poll<>>& poll) {
 
 // All of a report, but for what the table itself says.
 std::string Describe(const WaitReport& report) {
-  // The blocking form does not time a poll that ends the wait at once.
+  // The blocking form does not time a poll that ends the wait immediately.
   const absl::Duration longest_poll =
       report.attempts > 1 ? report.longest_poll : absl::ZeroDuration();
   std::string text = absl::StrCat(

@@ -72,7 +72,7 @@ struct NoTracer {
   void End(Span& /*span*/) {}
 };
 
-// A coroutine that starts at once and is destroyed with its owner.
+// A coroutine that starts immediately and is destroyed with its owner.
 class Coroutine {
  public:
   struct promise_type {

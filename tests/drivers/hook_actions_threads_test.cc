@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What hooks may do to waits of engines with threads of their own. These tests
-// run in real time, and none depends on how much of it passes.
+// What hooks may do to waits of engines with their own threads. These tests run
+// in real time, and none depends on how much of it passes.
 
 #include <functional>
 #include <latch>
@@ -101,13 +101,13 @@ class HookActionsThreadsTest
   // Returns when the wait has ended and the threads are gone.
   void Finish() {
     wait_.observer->AwaitDone();
-    // A callback that is under way returns before the engine ends.
+    // A callback that is in progress returns before the engine ends.
     engine_.reset();
     for (std::thread& thread : pool_) thread.join();
     pool_.clear();
   }
 
-  // Starts another wait, which succeeds at once.
+  // Starts another wait, which succeeds immediately.
   void StartAnother() {
     engine_
         ->Start(Waiter([] { return true; }, {.timeout = absl::Hours(1)}),

@@ -162,7 +162,7 @@ std::vector<Scenario> DelayScenarios() {
        .ends_at = Seconds(16)},
       {.name = "EachClassGrowsOnItsOwn",
        .options = Options(Seconds(60)),
-       // 1 s, 0.5 s, 1 s, then not ready goes on at 2 s.
+       // 1 s, 0.5 s, 1 s, then not ready continues at 2 s.
        .script = {NotReady(), ServerError(), ServerError(), NotReady(),
                   Success()},
        .polled_at = {k0, Seconds(1), Milliseconds(1500), Milliseconds(2500),

@@ -708,7 +708,7 @@ class Checker {
       Add("attempts: ", key, " has ", result.attempts, ", and ",
           story.polls.size(), " polls");
     }
-    // A poll that is under way when a wait ends by a cancel or its deadline
+    // A poll that is in progress when a wait ends by a cancel or its deadline
     // does not count.
     int64_t recorded = result.reason == StopReason::kCancelled ||
                                result.reason == StopReason::kDeadline
@@ -723,7 +723,7 @@ class Checker {
           ++polls;
         }
       }
-      // One may have been under way at the renewal.
+      // One may have been in progress at the renewal.
       if (!holding.is_recorded && polls > 0) --polls;
       recorded += polls;
     }

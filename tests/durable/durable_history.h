@@ -120,7 +120,7 @@ struct DurableHistory {
   // Whether a worker may be stopped between its last look at the lease and the
   // poll itself.
   bool stops_within_polls = false;
-  // Longest time of a poll, and whether the deadline ends one under way.
+  // Longest time of a poll, and whether the deadline ends one in progress.
   absl::Duration poll_time = absl::ZeroDuration();
   bool ends_polls = false;
   // Time after which a trouble has no effect any more, and the lateness of 99 %

@@ -31,7 +31,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Phase = DurableStatus::Phase;
 
-// The two worlds have clocks of their own, which differ by three hours.
+// The two worlds have their own clocks, which differ by three hours.
 class DurableMoveTest : public testing::Test {
  protected:
   DurableMoveTest() {

@@ -1038,7 +1038,7 @@ TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {
   auto client = *DurableClient::Make(bench.store, {.partitions = 2});
   absl::Status error;
   client->Get("job", "a", [&](const auto& got) { error = got.status(); });
-  // Other calls of the worker succeed meanwhile.
+  // Other calls of the worker succeed in the meantime.
   for (int i = 0; i < 30; ++i) {
     bench.Run(absl::Seconds(1));
     EXPECT_THAT(worker.State().last_error,
@@ -1368,7 +1368,7 @@ TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
   bench.Run(absl::Seconds(30));
   for (size_t first = 0; first < bench.polls.size(); ++first) {
     const size_t last = std::min(first + kRate, bench.polls.size() - 1);
-    // Slots of half a second may come at once.
+    // Slots of half a second may come immediately.
     EXPECT_GE(bench.polls[last] - bench.polls[first] + absl::Seconds(0.6),
               absl::Seconds(1) * static_cast<double>(last - first) / kRate);
   }
@@ -1437,7 +1437,7 @@ TEST(DurablePromisesTest, ResultCanBeWaitedForElsewhere) {
   EXPECT_THAT(results.at("none").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("job none")));
   EXPECT_THAT(results, SizeIs(1));
-  // The store may be away meanwhile.
+  // The store may be away in the meantime.
   bench.store->down = absl::UnavailableError("down");
   run(absl::Seconds(5));
   bench.store->down = absl::OkStatus();

@@ -307,7 +307,7 @@ TEST_P(DurableWaitsTest, WorkerThatIsCutOffDoesNotPollInTheLastThirdOfALease) {
     EXPECT_LE(poll.time, end - world.options.lease / 3);
     last = poll.time;
   }
-  // It goes on as long as it may.
+  // It continues as long as it may.
   EXPECT_GT(last, cut_off + absl::Seconds(5));
   EXPECT_LE(last, cut_off + world.options.lease * 2 / 3);
   EXPECT_EQ(worker.waits().State().held, 0);

@@ -83,7 +83,7 @@ class DurableWorld {
       waits_->Start();
     }
 
-    // The process is gone at once.
+    // The process is gone immediately.
     void Kill() {
       is_dead_ = true;
       store_->Die();
@@ -93,7 +93,7 @@ class DurableWorld {
       is_dead_ = true;
       waits_ = nullptr;
     }
-    // The process stands still, and goes on at `time`.
+    // The process stands still, and continues at `time`.
     void StopUntil(absl::Duration time) {
       stopped_until_ = time;
       store_->StopUntil(time);

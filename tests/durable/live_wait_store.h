@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A store of durable waits in memory, with a thread of its own and real time:
+// A store of durable waits in memory, with its own thread and real time:
 //
 //   const auto book = std::make_shared<LiveWaitStore::Book>();
 //   const auto store = std::make_shared<LiveWaitStore>(book);

@@ -511,7 +511,7 @@ TEST(SqliteClockTest, ProcessesThatReadTheOffsetAgree) {
   EXPECT_EQ(second.Now(1, 2'000'000), first.Now(1, 2'000'000));
 }
 
-// The time since the start begins anew.
+// The time since the start begins again.
 TEST(SqliteClockTest, RestartOfTheMachineTakesTheWallClock) {
   internal::SqliteClock clock(0);
   clock.Now(5'000'000'000, 4'000'000'000);

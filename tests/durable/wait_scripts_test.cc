@@ -345,7 +345,7 @@ TEST_F(WaitScriptsTest, CheckTakesManyWaitsInSteps) {
   EXPECT_THAT(all.keys, ElementsAre("k4444", "k5555", "k7", "k8"));
 }
 
-// All members of a structure that is stored flat come at once.
+// All members of a structure that is stored flat come immediately.
 TEST_F(WaitScriptsTest, CheckTakesLargeFlatStructures) {
   server_->Run({"CONFIG", "SET", "hash-max-listpack-entries", "100000"});
   server_->Run({"CONFIG", "SET", "zset-max-listpack-entries", "100000"});
@@ -697,7 +697,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
                                    : std::vector<std::string>{"DEL", missing});
       const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
       EXPECT_TRUE(reply.ok()) << reply.status();
-      // What is left can be mended, and goes on.
+      // What is left can be mended, and continues.
       const absl::StatusOr<RedisReply> mended =
           Run(internal::Scripts().examine, partition_,
               {"1", "0", "due", "held", "kept", "none"});

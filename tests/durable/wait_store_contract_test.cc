@@ -208,7 +208,7 @@ constexpr Kind kKinds[] = {
 #endif
 };
 
-// Each test has a space of its own in the store, which all of them share.
+// Each test has its own space in the store, which all of them share.
 class WaitStoreContractTest : public testing::TestWithParam<Kind> {
  protected:
   static void TearDownTestSuite() { Subjects().clear(); }
@@ -681,7 +681,7 @@ TEST_P(WaitStoreContractTest, ResultIsForgottenAfterItsTime) {
            .reason = "success"}},
          /*retain_us=*/1000);
   subject_->Pass(absl::Milliseconds(50));
-  // An equal key begins anew.
+  // An equal key begins again.
   const absl::StatusOr<EnqueueReply> again = Enqueue({{.key = "a"}});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(again->created, ElementsAre(true));

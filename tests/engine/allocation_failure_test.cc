@@ -1,11 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Behaviour of the engine when memory runs out. Each test makes a call
-// again and again: its first allocation fails, then its second one, until none
-// does; once so that later allocations succeed, and once so that they fail as
-// well. After each failure nothing is leaked, no wait is lost, and the engine
-// goes on to work.
+// Behaviour of the engine when memory runs out. Each test makes a call again
+// and again: its first allocation fails, then its second one, until none does;
+// once so that later allocations succeed, and once so that they fail as well.
+// After each failure nothing is leaked, no wait is lost, and the engine
+// continues to work.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,8 +216,8 @@ int64_t WithEveryFailure(Test test, absl::Span<const Mode> modes = kModes) {
   return most;
 }
 
-// Runs `body` in a process of its own. Returns its exit code, or 128 and the
-// number of the signal that ended it.
+// Runs `body` in its own process. Returns its exit code, or 128 and the number
+// of the signal that ended it.
 template <typename Body>
 int InChild(Body body) {
   const pid_t child = fork();
@@ -923,7 +923,7 @@ TEST(BatchPollerFailureTest, StartStartsNothing) {
       scene.engine.Run();
       EXPECT_EQ(scene.ended, succeeded ? 1 : 0);
       EXPECT_EQ(others, has_other ? 1 : 0);
-      // The poller goes on to work.
+      // The poller continues to work.
       int again = 0;
       const WaitHandle last = poller.Start(
           key, scene.EverySecond(), [&](const WaitResult<>&) { ++again; });
@@ -1132,7 +1132,7 @@ TEST(WaitEngineFailureTest, ValidateThrowsAtMost) {
   });
 }
 
-// Outcome of a call in a process of its own.
+// Outcome of a call in its own process.
 constexpr int kSucceeded = 0;
 constexpr int kUnnoticed = 2;   // An allocation failed, and nothing was lost.
 constexpr int kThrew = 3;       // The call threw; called again, it succeeded.

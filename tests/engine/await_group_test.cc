@@ -37,7 +37,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// A coroutine that starts at once. Its owner destroys it.
+// A coroutine that starts immediately. Its owner destroys it.
 class Task {
  public:
   // NOLINTBEGIN(readability-identifier-naming): these are the standard's names.

@@ -704,7 +704,7 @@ TEST(BatchRateLimiterPropertyTest, CallsNeverExceedTheLimitAndEveryWaitEnds) {
   EXPECT_GT(calls, 60);
 }
 
-// A batch stands in line behind at most the other batches of its poller.
+// A batch is in line behind at most the other batches of its poller.
 TEST(BatchRateLimiterPropertyTest, NoKeyWaitsForMoreThanTheBatchesBeforeIt) {
   const uint64_t first = FirstSeed();
   for (uint64_t seed = first; seed < first + 10; ++seed) {
@@ -823,7 +823,7 @@ TEST_P(BatchRateLimiterThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
     }
     threads.clear();
     for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
-    second.reset();  // The other one ends with its keys under way.
+    second.reset();  // The other one ends with its keys in progress.
   }
   const double seconds =
       absl::ToDoubleSeconds(absl::FromChrono(clock.MonotonicNow() - start));

@@ -34,7 +34,7 @@
 namespace waiter {
 namespace {
 
-// A coroutine that starts at once. Its owner destroys it.
+// A coroutine that starts immediately. Its owner destroys it.
 class Task {
  public:
   struct promise_type {

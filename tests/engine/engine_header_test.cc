@@ -1226,7 +1226,7 @@ TEST_F(EngineHeaderTest, StopCallbacksMayUseTheEngine) {
         engine.reset();
         on_stop.reset();
         EXPECT_LE(seen->count(), 1);
-        // Whether there is a callback has a test of its own.
+        // Whether there is a callback has its own test.
         if (how == How::kDestroy && does != Does::kSucceeds &&
             does != Does::kAnswers) {
           EXPECT_EQ(seen->count(), 0);
@@ -1237,7 +1237,7 @@ TEST_F(EngineHeaderTest, StopCallbacksMayUseTheEngine) {
 }
 
 TEST_F(EngineHeaderTest, StopCallbacksOfASynchronousPollMayCancelAndStart) {
-  // Cancelled by another thread while the poll is under way.
+  // Cancelled by another thread while the poll is in progress.
   for (const bool destroy : {false, true}) {
     WaitEngine engine(Real(1));
     auto seen = std::make_shared<Seen>();
@@ -1273,7 +1273,7 @@ TEST_F(EngineHeaderTest, StopCallbacksOfASynchronousPollMayCancelAndStart) {
 
 TEST_F(EngineHeaderTest, FunctionsNeverRunInsideOfStart) {
   // From outside, and from inside of a status function, a callback and a hook;
-  // also for waits that end at once.
+  // also for waits that end immediately.
   for (const int threads : {0, 1}) {
     WaitEngine engine(Real(threads));
     thread_local bool in_start = false;

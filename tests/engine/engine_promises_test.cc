@@ -266,7 +266,7 @@ TEST_F(EnginePromisesTest, AnswerGivenAtTheDeadlineIsInTime) {
   EXPECT_FALSE(results_.reports()[0].late);
 }
 
-// Two polls are under way, and a third wait polls at the deadline of both. In
+// Two polls are in progress, and a third wait polls at the deadline of both. In
 // that poll it answers one of the two, which is in time.
 TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
   for (const size_t answered : {size_t{0}, size_t{1}}) {
@@ -307,8 +307,8 @@ TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
   }
 }
 
-// At 1 s one wait starts, whose status function answers at once, and the first
-// poll of another one is due.
+// At 1 s one wait starts, whose status function answers immediately, and the
+// first poll of another one is due.
 TEST_F(EnginePromisesTest, AnswersGivenWithinStatusFunctionsComeBeforeTimers) {
   WaitEngine engine(Simulated());
   WaitOptions delayed = EverySecond();
@@ -885,8 +885,8 @@ TEST_F(EnginePromisesTest, TimeOfAnAsynchronousWaitBeginsWithItsFunction) {
           StopReason::kSuccess, StopReason::kSuccess));
 }
 
-// The same for functions on an executor that runs them at once, but begins each
-// after 30 ms.
+// The same for functions on an executor that runs them immediately, but begins
+// each after 30 ms.
 TEST_F(EnginePromisesTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
   WaitEngineOptions slow = Simulated();
   slow.executor = [&](absl::AnyInvocable<void()> poll) {

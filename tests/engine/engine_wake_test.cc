@@ -256,7 +256,7 @@ class Loop {
   bool woken_ = false;
 };
 
-// Runs an engine on a thread of its own. The loop sleeps without a limit, so a
+// Runs an engine on its own thread. The loop sleeps without a limit, so a
 // request that it is not told of hangs a test: waits sleep for an hour, and
 // only their owners end them.
 class EngineOnLoop {

@@ -222,7 +222,7 @@ TEST(StartAllTest, CallbackMayDestroyTheHandlesOfOthers) {
   EXPECT_THAT(polled, ElementsAre(0));
 }
 
-// The waits of a batch from inside of the end of an engine end at once.
+// The waits of a batch from inside of the end of an engine end immediately.
 TEST(StartAllTest, BatchWhileTheEngineEndsIsShutDown) {
   for (const int threads : {0, 1, 3}) {
     SCOPED_TRACE(threads);

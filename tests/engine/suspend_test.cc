@@ -475,7 +475,7 @@ TEST_F(SuspendTest, ObserversSeeAStartAndAnEndOfAWaitThatHasNotBegun) {
   EXPECT_THAT(observer->calls, ElementsAre("start", "done"));
 }
 
-// Polls under way.
+// Polls in progress.
 
 TEST_F(SuspendTest, AsynchronousPollUnderWayIsDroppedAndMadeAgain) {
   WaitEngine engine(Simulated());

@@ -852,7 +852,7 @@ TEST_F(WaitEngineTest, RoundPollsEachOfManyWaitsOnce) {
         .Detach();
   }
 
-  engine.RunDue();  // Begins them, which is a poll of its own.
+  engine.RunDue();  // Begins them, which is its own poll.
 
   for (int round = 1; round <= 2; ++round) {
     polls_ = 0;

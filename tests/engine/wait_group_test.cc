@@ -191,8 +191,8 @@ TEST_F(WaitGroupTest, AssignmentDestroysTheWaitsOfBefore) {
   EXPECT_EQ(ended_at_, absl::Seconds(2));
 }
 
-// A poll under way may do anything when it is told to stop, in the thread that
-// cancels the group or whose wait decides it.
+// A poll in progress may do anything when it is told to stop, in the thread
+// that cancels the group or whose wait decides it.
 TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
   for (const bool by_success : {false, true}) {
     for (const bool destroys : {false, true}) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads any bytes as a saved wait, also with a checksum that is right. What is
-// taken goes on with random options until it ends, is saved again on the way,
+// taken continues with random options until it ends, is saved again on the way,
 // and says the same of itself each time.
 
 #include <chrono>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What hooks may do to waits of `AsyncWait` on an `AsioEngineDriver`. Asio has
-// a clock of its own, so these tests run in real time. None depends on how much
-// of it passes.
+// its own clock, so these tests run in real time. None depends on how much of
+// it passes.
 
 #include "gtest/gtest.h"
 

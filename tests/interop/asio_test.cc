@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asio has a clock of its own, so these tests run in real time. None depends on
-// how much of it passes.
+// Asio has its own clock, so these tests run in real time. None depends on how
+// much of it passes.
 
 #include "gtest/gtest.h"
 

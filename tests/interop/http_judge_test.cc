@@ -399,7 +399,7 @@ struct OutcomeRow {
   std::string_view text;
 };
 
-// Jobs that had ended while their waiters went on polling.
+// Jobs that had ended while their waiters continued polling.
 TEST(HttpJudgeTest, JobThatFailedEndsTheWaitWithTheServersReason) {
   const HttpRules rules = {
       .succeed_if = {JsonIs("status", "SUCCEEDED")},

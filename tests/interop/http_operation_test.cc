@@ -521,7 +521,7 @@ TEST(HttpOperationTest, StateThatIsDamagedIsRefused) {
         << length;
   }
   EXPECT_FALSE(HttpOperationTracker::Restore(plan, saved + "x").ok());
-  // The addresses are checked as those of a server.
+  // The addresses are checked as a server's.
   std::string moved = saved;
   moved.replace(moved.find("https://m/op"), 5, "http");
   EXPECT_FALSE(HttpOperationTracker::Restore(plan, moved).ok());

@@ -18,7 +18,8 @@
 
 namespace waiter {
 
-// Far more than a request takes on a busy machine, and the limit of "at once".
+// Far more than a request takes on a busy machine, and the limit of
+// "immediately".
 constexpr absl::Duration kAmple = absl::Seconds(60);
 constexpr absl::Duration kAtOnce = absl::Seconds(20);
 

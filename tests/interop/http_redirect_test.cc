@@ -132,7 +132,7 @@ TEST(HttpRedirectTest, RedirectToAnotherOriginDropsTheHeaders) {
                      .headers = {{"X-Api-Key", "secret"},
                                  {"Authorization", "Bearer secret"}}});
 
-  // In each poll anew.
+  // In each poll again.
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
   }

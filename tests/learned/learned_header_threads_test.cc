@@ -96,7 +96,7 @@ class LearnedHeaderThreadsTest : public testing::Test {
     return read.Durations(operation);
   }
 
-  // Waits for an operation of about `seconds`, on a clock of its own.
+  // Waits for an operation of about `seconds`, on its own clock.
   static void WaitFor(const std::shared_ptr<LearnedDelays>& learned,
                       const std::string& operation, int seconds) {
     SimulatedClock clock;

@@ -53,7 +53,7 @@ class RedisBudgetTest : public testing::Test {
     server_ = std::make_unique<RedisServer>();
   }
 
-  // Each has a connection of its own, as in a process of its own.
+  // Each has its own connection, as in its own process.
   std::shared_ptr<RedisBudgetStore> MakeStore(const std::string& secret = "") {
     return std::make_shared<RedisBudgetStore>(
         *RedisClient::Make(server_->Url(secret)));

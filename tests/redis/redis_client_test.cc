@@ -91,7 +91,7 @@ class RedisClientTest : public testing::Test {
     return replies_.Take();
   }
 
-  // Calls until there is a reply, as the client connects anew.
+  // Calls until there is a reply, as the client connects again.
   absl::StatusOr<RedisReply> CallUntilOk(RedisClient& client,
                                          const RedisScript& script) {
     absl::StatusOr<RedisReply> reply = absl::UnknownError("");

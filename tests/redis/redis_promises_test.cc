@@ -216,7 +216,7 @@ TEST_F(RedisPromisesTest, ClientMayGoInEveryFunctionThatItCalls) {
     EXPECT_TRUE(Eventually([&] { return left.expired(); }));
     if (!answers) server_->Start();
   }
-  // In a timer, while calls are under way.
+  // In a timer, while calls are in progress.
   {
     auto client = Connected();
     server_->Pause();

@@ -659,7 +659,7 @@ TEST_F(OwnStoreQuotaTest, EveryErrorMeansLocalAndIsToldAndPasses) {
       store_->on_sync = [](const QuotaRequest& request) {
         return QuotaGrant{.change = 7 - request.has, .held = 7, .members = 9};
       };
-      // A request may be under way.
+      // A request may be in progress.
       clock_.AdvanceTime(after + absl::Seconds(10));
       EXPECT_EQ(shared->State().mode, SharedBudgetMode::kShared);
       EXPECT_EQ(shared->State().members, 9);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of shared budgets from several threads, with a store that answers on a
-// thread of its own. For ThreadSanitizer.
+// Calls of shared budgets from several threads, with a store that answers on
+// its own thread. For ThreadSanitizer.
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +35,7 @@
 namespace waiter {
 namespace {
 
-// Answers at once, on its thread, every fifth time with an error.
+// Answers immediately, on its thread, every fifth time with an error.
 class ThreadedStore final : public BudgetStore {
  public:
   ThreadedStore() : state_(std::make_shared<State>()) {

@@ -236,7 +236,7 @@ TEST(SharedRateLimiterTest, RateIsNeverExceededWhateverHappensToMembers) {
                              absl::Milliseconds(absl::Uniform(gen, 0, 20'000)));
           break;
         case 2:
-          // Shorter than the outage that makes the member go on alone.
+          // Shorter than the outage that makes the member continue alone.
           process.store().set_one_way(
               absl::Milliseconds(absl::Uniform(gen, 0.1, 100.0)));
           break;

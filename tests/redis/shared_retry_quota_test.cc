@@ -32,8 +32,8 @@
 namespace waiter {
 namespace {
 
-// The store as a process sees it that may stand still: what the store does goes
-// on, and answers and timers come when the process does.
+// The store as a process sees it that may stand still: what the store does
+// continues, and answers and timers come when the process does.
 class PausableStore final : public BudgetStore,
                             public std::enable_shared_from_this<PausableStore> {
  public:
@@ -291,8 +291,8 @@ TEST_F(SharedRetryQuotaTest, StoreThatLosesItsLastSecondsLearnsWhatWasSpent) {
   }
 }
 
-// A process that stands still may go on just before it hears that its lease has
-// ended, and that others have its tokens.
+// A process that stands still may continue just before it hears that its lease
+// has ended, and that others have its tokens.
 TEST_F(SharedRetryQuotaTest, MemberThatStandsStillSpendsItsPartOnceMore) {
   for (const absl::Duration pause : {absl::Seconds(7), absl::Seconds(60)}) {
     SCOPED_TRACE(absl::FormatDuration(pause));
@@ -364,8 +364,7 @@ TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
     clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 3000)));
     process.store->Heal();
     clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 1000)));
-    // A process that was cut off for longer than its lease has a part of its
-    // own.
+    // A process that was cut off for longer than its lease has its own part.
     const auto local = std::count_if(
         processes_.begin(), processes_.end(), [](const auto& each) {
           return each->shared->State().mode == SharedBudgetMode::kLocal;

@@ -70,8 +70,7 @@ class Pool {
   std::array<std::thread, 2> threads_;
 };
 
-// Answers polls on a thread of its own: in time, late, twice, or never.
-// Thread-safe.
+// Answers polls on its own thread: in time, late, twice, or never. Thread-safe.
 class Client {
  public:
   explicit Client(uint64_t seed);

@@ -47,7 +47,7 @@ enum class Kind : uint8_t {
   kAsync,         // An asynchronous function, answered on another thread.
   kAsyncContext,  // The same with a context.
   kThrowing,      // A status function that throws.
-  kObserved,      // A wait with an observer of its own.
+  kObserved,      // A wait with its own observer.
   kLarge,         // Functions that do not fit into a record, and a value.
   kSelf,          // The status function owns the handle.
   kGroup,         // All waits of a `WaitGroup`.

@@ -8,8 +8,8 @@
 // Two engines hold the waits, one with brief reports and one with an executor.
 // Two threads start, cancel, destroy and detach them; functions of the waits do
 // the same. A third thread makes small engines and destroys them with all that
-// goes on in them. ledger.h says what must hold for each wait. In addition, the
-// resident memory must not grow after a warm-up.
+// continues in them. ledger.h says what must hold for each wait. In addition,
+// the resident memory must not grow after a warm-up.
 //
 // Prints the seed first, a line every 10 s, and at the end one line with the
 // totals. Exits with 1 and says what broke if anything did. The seed repeats
@@ -172,7 +172,7 @@ struct Owned {
 };
 
 // Handles that functions of waits may use. Their waits are leaves, so that
-// nobody waits for somebody who waits for him.
+// nobody waits for a person who waits for him.
 struct Leaves {
   std::mutex mutex;
   std::vector<Owned> waits;
@@ -453,7 +453,7 @@ WaitHandle StartOfKind(Host& host, Entry& entry,
               [token](const PollContext& context, PollCompletion<> done) {
                 Entry& mine = token.entry();
                 const Call call(mine, Call::kPoll);
-                // Some answer at once.
+                // Some answer immediately.
                 if (mine.Draw(100 + mine.polls) % 4 == 0) {
                   return done(context.attempt > 3);
                 }

@@ -16,8 +16,7 @@
 // NOLINTBEGIN(readability-identifier-naming): the names of the SDK
 namespace Aws {
 
-// The SDK has an allocator of its own if it is built with custom memory
-// management.
+// The SDK has its own allocator if it is built with custom memory management.
 template <typename T>
 struct Allocator : std::allocator<T> {
   Allocator() = default;

@@ -7,7 +7,7 @@
 //     EXPECT_THAT(Words(source), HasSubstr(Words(code)));
 //   }
 //
-// A document whose code stands in the tests of one folder:
+// A document whose code is in the tests of one folder:
 //
 //   ExpectCodeStandsInTests("docs/cookbook.md", "tests/cookbook");
 

@@ -154,7 +154,7 @@ struct HookWait {
   // Set by the driver before the first hook can act.
   std::function<void()> stop;           // Requests a stop of the wait.
   std::function<void()> destroy;        // Destroys what owns it, if anything.
-  std::function<void()> start_another;  // Makes a wait that ends at once.
+  std::function<void()> start_another;  // Makes a wait that ends immediately.
 
   int polls = 0;
   int results = 0;              // Results of this wait that came.

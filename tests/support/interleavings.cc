@@ -19,7 +19,7 @@
 namespace waiter {
 namespace {
 
-// A point at which one of several threads could go on.
+// A point at which one of several threads could continue.
 struct Choice {
   std::vector<size_t> threads;  // The one that was running first.
   size_t taken = 0;
@@ -157,8 +157,8 @@ class Run final : public Interleaving {
     }
   }
 
-  // Returns the thread to go on with; `current` may, if it is one. Returns the
-  // number of threads if none is left.
+  // Returns the thread to continue with; `current` may, if it is one. Returns
+  // the number of threads if none is left.
   size_t Choose(size_t current) {
     Choice choice;
     const bool may_go_on = current < threads_.size();

@@ -16,9 +16,9 @@
 //   });
 //   EXPECT_EQ(result.failure, "");
 //
-// Each run is a schedule: at each atomic operation one thread that can go on is
-// chosen, and the next run chooses otherwise, depth first, until every choice
-// was made. Only one thread runs at a time.
+// Each run is a schedule: at each atomic operation one thread that can continue
+// is chosen, and the next run chooses otherwise, depth first, until every
+// choice was made. Only one thread runs at a time.
 //
 // Values are sequentially consistent, but what synchronizes is what the memory
 // orders say, by vector clocks: an access to `ModelData` that another access
@@ -89,8 +89,8 @@ class Interleaving {
 };
 
 struct ExplorationOptions {
-  // How often a schedule may take a thread off that could go on. Two or three
-  // find nearly all defects; unbounded is exhaustive.
+  // How often a schedule may take a thread off that could continue. Two or
+  // three find nearly all defects; unbounded is exhaustive.
   int max_preemptions = std::numeric_limits<int>::max();
 };
 
@@ -102,7 +102,7 @@ struct Exploration {
 };
 
 // Runs `scenario` once for each schedule. It builds everything that its threads
-// use anew, and is the same each time.
+// use again, and is the same each time.
 Exploration ExploreInterleavings(
     const ExplorationOptions& options,
     const std::function<void(Interleaving& run)>& scenario);

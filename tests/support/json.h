@@ -41,7 +41,7 @@ class Json {
   const Array& array() const;
   const Object& object() const;
 
-  // Returns where it stands in its text, such as "$.cases[2].name".
+  // Returns where it is in its text, such as "$.cases[2].name".
   const std::string& path() const { return path_; }
 
   // Of an object: a member that must be there, or may be.

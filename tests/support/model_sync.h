@@ -7,7 +7,7 @@
 //
 // A thread that waits is woken only by a notification: no wait times out or
 // ends for no reason, so that a notification that is missing leaves a run in
-// which no thread can go on.
+// which no thread can continue.
 
 #ifndef WAITER_TESTS_SUPPORT_MODEL_SYNC_H_
 #define WAITER_TESTS_SUPPORT_MODEL_SYNC_H_

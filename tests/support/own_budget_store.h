@@ -36,7 +36,7 @@ class OwnBudgetStore final : public BudgetStore {
   explicit OwnBudgetStore(SimulatedClock& clock)
       : clock_(clock), pending_(std::make_shared<Pending>()) {}
 
-  // Answers the requests that are under way, and forgets the timers.
+  // Answers the requests that are in progress, and forgets the timers.
   ~OwnBudgetStore() override {
     std::map<int, std::function<void(absl::Status)>> left;
     left.swap(pending_->calls);
@@ -69,7 +69,7 @@ class OwnBudgetStore final : public BudgetStore {
   }
   Clock& clock() override { return clock_; }
 
-  // The answers. By default, every member gets what it wants at once.
+  // The answers. By default, every member gets what it wants immediately.
   std::function<absl::StatusOr<RateGrant>(const RateRequest&)> on_grant =
       [](const RateRequest& request) {
         return RateGrant{.granted = request.want,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A server on a loopback port that runs a function for each connection, on a
-// thread of its own, and may be as wrong as that function makes it:
+// A server on a loopback port that runs a function for each connection, on its
+// own thread, and may be as wrong as that function makes it:
 //
 //   SocketServer server([](SocketServer::Connection& connection) {
 //     while (!connection.ReadRequest().empty()) {

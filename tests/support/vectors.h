@@ -49,8 +49,8 @@ namespace waiter {
 //     File().NotRun(File()["history"], "earlier releases");
 //   }
 //
-// A value within a case may be a case of its own. All tests of one file belong
-// to one suite.
+// A value within a case may be its own case. All tests of one file belong to
+// one suite.
 class VectorFile {
  public:
   // Reads "tests/vectors/" + `name`, JSON that holds `cases` cases.

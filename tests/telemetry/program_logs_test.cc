@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Logs the waits of a program with a logger of its own.
+// Logs the waits of a program with its own logger.
 
 #include <functional>
 #include <memory>

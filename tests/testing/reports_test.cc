@@ -50,8 +50,8 @@ class ReportsTest : public testing::Test {
        .clock = &clock_}};
 };
 
-// TUnit#4762: a poll until an order has a state, with the value to go on with,
-// in place of a loop with a deadline.
+// TUnit#4762: a poll until an order has a state, with the value to continue
+// with, in place of a loop with a deadline.
 TEST_F(ReportsTest, AStateIsAwaitedInOneLineThatReturnsIt) {
   const absl::StatusOr<std::string> state =
       Eventually([&] { return State(); },

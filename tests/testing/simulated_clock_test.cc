@@ -455,7 +455,7 @@ TEST(SimulatedClockTest, ParticipantsMayFollowAPhaseWithoutThreads) {
   EXPECT_EQ(reports, 0);
 }
 
-// Another thread whose sleeps end at once wakes the sleeper over and over.
+// Another thread whose sleeps end immediately wakes the sleeper over and over.
 TEST(SimulatedClockTest, StallGuardSpeaksAlsoWhileOthersUseTheClock) {
   waiter::stop_source stop;
   SimulatedClock clock(Mode::kAutomatic, {.stall_limit = absl::Milliseconds(20),

@@ -56,7 +56,7 @@ class ClaimPacer {
       : max_held_(max_held), claim_batch_(claim_batch) {}
 
   // Returns the number of the name, from 0. The numbers of its partitions
-  // follow those of the names before.
+  // follow those of earlier names.
   size_t AddName(const Name& name);
   // Lets the partitions of a name be claimed from. Later calls do nothing.
   void Open(size_t name);
@@ -110,7 +110,7 @@ class ClaimPacer {
   };
   struct Partition {
     size_t name;
-    std::optional<int64_t> last_count = {};  // Of waits claimed.
+    std::optional<int64_t> last_count = {};  // Number of waits claimed.
   };
 
   // How many more may be claimed for that.

@@ -209,9 +209,9 @@ class Checker : public std::enable_shared_from_this<Checker> {
   DurableCheckReport report_;
   WaitPartition partition_;
 
-  // Of the partition.
+  // State of the partition.
   std::set<std::string> suspects_;
-  std::optional<CheckReply> first_;  // Of the steps that see records.
+  std::optional<CheckReply> first_;  // Replies of the steps that see records.
   std::optional<CheckReply> last_;
   int64_t pending_ = 0;
   int64_t orphans_ = 0;  // That were found, and may be counted by now.

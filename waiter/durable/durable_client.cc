@@ -40,7 +40,7 @@ namespace internal {
 namespace {
 
 constexpr size_t kMaxArgs = size_t{16} * 1024;
-// Of one call of the store.
+// Maximum of one call of the store.
 constexpr size_t kMaxItems = 250;
 
 absl::Status Check(const DurableRequest& request) {

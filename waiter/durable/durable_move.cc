@@ -312,7 +312,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
   int64_t source_time_us_ = 0;  // At the start of the move.
   int64_t clock_shift_us_ = 0;  // By which the other store's clock is ahead.
 
-  // Of the partition.
+  // State of the partition.
   WaitPartition source_;
   std::string cursor_;
   bool pass_found_any_ = false;
@@ -320,7 +320,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
   std::set<std::string> undelivered_;
   std::set<std::string> conflicts_;
 
-  // Of the waits that are claimed.
+  // State of the claimed waits.
   std::map<std::string, int64_t> due_;  // Before they were notified.
   ClaimReply claimed_;
   std::map<int, std::vector<Taken>> groups_;  // By the other partition.

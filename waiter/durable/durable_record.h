@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What durable waits keep in the store:
+// The bytes that durable waits keep in the store:
 //
 //   std::string bytes = DurableRecord{.born_us = 5, .token = token}.Encode();
 //   absl::StatusOr<DurableRecord> record = ParseRecord(bytes);
@@ -34,12 +34,12 @@ struct DurableRecord {
   WaitPhase phase = WaitPhase::kPending;
   int64_t born_us = 0;  // When it was enqueued.
 
-  // Of a pending wait. No timeout: that of the policy. An empty token: nobody
-  // has claimed it.
+  // State of a pending wait. Without a timeout, the policy's applies. The token
+  // is empty until a worker claims the wait.
   std::optional<int64_t> timeout_us = {};
   WaitToken token = {};
 
-  // Of an ended one. The value of a success is not in the record.
+  // Outcome of an ended wait. The value of a success is not in the record.
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message = {};  // As `CutMessage` returns it.
   StopReason reason = StopReason::kSuccess;
@@ -57,7 +57,7 @@ struct DurableRecord {
 std::string CutMessage(std::string_view message);
 
 // Returns kInvalidArgument for bytes that are no record, and kUnimplemented for
-// those of a newer version.
+// a newer version.
 absl::StatusOr<DurableRecord> ParseRecord(std::string_view bytes);
 
 // Returns the result of an ended wait.

@@ -383,7 +383,7 @@ bool DurableWorker::Apply(Entry& entry, Event event) {
   return true;
 }
 
-// The token is that of the last checkpoint, or the one that was resumed.
+// The token is from the last checkpoint, or the one that was resumed.
 void DurableWorker::Suspend(Entry& entry) {
   entry.handle.Suspend(
       [this, &entry](const WaitToken& /*token*/) { OnSuspended(entry); });

@@ -75,7 +75,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   using Event = LeasedWait::Event;
 
   struct NameState;
-  // What the store knows of the end of this worker.
+  // Whether the store knows of the end of this worker.
   enum class Departure { kNone, kSent, kRecorded };
 
   // A wait that this worker holds. Not erased while functions of it run.
@@ -90,7 +90,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
 
   struct NameState {
     std::unique_ptr<Registration> registration;
-    size_t number = 0;  // Of `ClaimPacer`.
+    size_t number = 0;  // `ClaimPacer`'s number.
     bool is_opening = false;
     absl::Status refusal = {};  // Why it is not open.
     MonotonicTime next_open = {};
@@ -100,7 +100,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   struct Partition {
     NameState& name;
     WaitPartition id;
-    int64_t polls = 0;  // Of which the store does not know.
+    int64_t polls = 0;  // Polls that the store does not know of.
   };
 
   // Called by the engine.
@@ -189,7 +189,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   Clock& clock_;
   const DurableWaitsOptions options_;
   const Nanoseconds lease_;
-  const Nanoseconds third_;  // Of the lease.
+  const Nanoseconds third_;  // A third of the lease.
 
   mutable Mutex mutex_;
   Condition drained_{mutex_};  // Nothing is held, or the departure changed.

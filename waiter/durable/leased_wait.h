@@ -111,7 +111,7 @@ class LeasedWait {
   // uses is `wall_ahead` ahead of the store's.
   void Begin(WaitToken token, std::chrono::nanoseconds wall_ahead,
              MonotonicTime wake_up);
-  // Sets a newer state, of which the next write tells the store.
+  // Sets a newer state, for the next write to the store.
   void Save(WaitToken token, std::chrono::nanoseconds wall_ahead,
             MonotonicTime wake_up);
   // Sets the result. Without a handler it needs no delivery.
@@ -140,7 +140,7 @@ class LeasedWait {
   const std::string args_;
   const int64_t marks_;
   DurableRecord record_;
-  std::string value_;  // Of a success.
+  std::string value_;  // The value of a success.
   WaitLease lease_;
   MonotonicTime wake_up_ = {};
   // The wall clock that `record_.token` uses minus the store's.

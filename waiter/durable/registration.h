@@ -85,7 +85,8 @@ class Registration {
   }
 
   // How a wait begins that no worker has polled: with a token and the time of
-  // its first poll, or, if it ends at once, with an empty token and `report`.
+  // its first poll, or, if it ends immediately, with an empty token and
+  // `report`.
   struct Beginning {
     WaitToken token;
     MonotonicTime wake_up = {};

@@ -236,7 +236,7 @@ absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
   };
   claimed.waits.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
-    // Those of which nothing is stored are short.
+    // Waits without a record have short rows.
     const auto column = [&](size_t part) -> const RedisReply& {
       static const auto& nothing = *new RedisReply;
       const std::vector<RedisReply>& fields = parts[part].elements;

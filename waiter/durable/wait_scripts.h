@@ -38,7 +38,7 @@ std::vector<std::string> EnqueueArguments(const EnqueueRequest& request);
 std::vector<std::string> SignalArguments(SignalRequest request);
 std::vector<std::string> ExamineArguments(const ExamineRequest& request);
 
-// What they return.
+// The replies of the scripts.
 absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply);
 absl::StatusOr<SettleReply> ToSettleReply(
     const absl::StatusOr<RedisReply>& reply);

@@ -54,7 +54,7 @@ struct Batch : std::enable_shared_from_this<Batch> {
   std::vector<BatchKey*> keys;
   bool is_due = false;   // Its window is over, or is not to be awaited.
   bool in_line = false;  // It waits for the rate limiter.
-  int alarms = 0;        // The alarms so far, of which the last one counts.
+  int alarms = 0;        // The alarms so far; the last one counts.
   WaitHandle alarm;
 };
 

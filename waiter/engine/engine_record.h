@@ -107,7 +107,7 @@ struct EngineRecord {
   // Stamp of its timer; in a queue, index of the next wait; while no wait uses
   // the record, index of the next one that is free.
   RelaxedIndex stamp;
-  Phase phase;  // For the worker alone, whoever starts the wait.
+  Phase phase;  // For the worker alone.
   PollStatus last_status;
   bool has_timer : 1 = false;
   bool has_cold_state : 1;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What is asked of a worker: starts, answers, and requests of the owners of
+// The requests to a worker: starts, answers, and requests of the owners of
 // handles. Any thread posts; the worker takes everything that was posted, in
 // its rounds:
 //
@@ -111,7 +111,7 @@ class EngineRequests {
   // the calling thread is in the task, returns immediately; the task is
   // destroyed when the thread leaves it.
   void Abandon(EngineRecord& record, Generation generation);
-  // Frees the task of an abandoned wait, inside of which the caller is.
+  // Frees the task of an abandoned wait. The caller is inside of it.
   void FreeAbandoned(EngineRecord& record, Generation generation);
   // Takes the answer to a poll.
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
@@ -159,7 +159,7 @@ class EngineRequests {
   std::function<void()> wake_;
   BasicMailbox<EngineMail> mailbox_;
 
-  // Of the worker's thread.
+  // Used on the worker's thread.
   EngineMail own_;
   EngineMail fetched_own_;
   EngineMail others_;

@@ -226,7 +226,8 @@ MonotonicTime EngineWorker::RunRound() noexcept {
 
 // Prefetches records for a loop over `size` of them, whose next one is at
 // `place`. Works in groups, one group ahead of the loop: a processor looks up
-// the pages of several addresses at once, but a prefetch waits for its page.
+// the pages of several addresses concurrently, but a prefetch waits for its
+// page.
 //
 // Always inlined, because g++ 12 drops calls of functions that only prefetch.
 template <typename RecordAt>

@@ -92,7 +92,7 @@ class EngineWorker {
   // function of one of the worker's waits.
   void RequireOutside() const;
   // Ends all waits, also those that come from now on, and requests a stop of
-  // the poll under way. Does not call `WaitEngineOptions::wake`.
+  // the poll in progress. Does not call `WaitEngineOptions::wake`.
   void BeginShutDown();
   // Blocks until no wait is left. Returns whether there was one, or any request
   // of another thread, since the last call.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a worker runs on the user's executor: synchronous polls, and
+// Runs on the user's executor, for a worker: synchronous polls, and
 // `on_failure`.
 //
 //   bridge.Poll(ticket, std::move(context), std::move(answer));

@@ -19,7 +19,7 @@ namespace internal {
 
 void WaitCanceller::Cancel() const {
   if (wait.worker.get() == nullptr) return;
-  // The poll under way is told last, so that its code finds the wait cancelled.
+  // The poll in progress hears last, so that its code finds the wait cancelled.
   // That code may destroy this.
   waiter::stop_source poll = stop;
   wait.worker->requests().Cancel(*wait.record, wait.generation);
@@ -59,7 +59,8 @@ void WaitHandle::Destroy() {
   internal::WaitCanceller wait = std::exchange(wait_, {});
   if (!was_pending || wait.wait.worker->IsGone()) return;
   if (wait.stop.stop_possible()) {
-    // The poll that is told may answer at once, and must not end the wait.
+    // The poll that hears of it may answer immediately, and must not end the
+    // wait.
     wait.wait.record->gate.Forbid(wait.wait.generation);
     wait.stop.request_stop();
   }

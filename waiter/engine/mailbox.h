@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The mailbox of a thread that serves others: any thread posts mail, the
-// thread takes it all at once, and sleeps while there is none.
+// The mailbox of a thread that serves others: any thread posts mail; the thread
+// takes all of it, and sleeps while the box is empty.
 //
 //   any thread                        the worker's thread
 //   ----------                        -------------------
@@ -11,8 +11,8 @@
 //   });                                 ...
 //                                     }
 //
-// The owner of several such threads sets a flag of its own that tells them to
-// end, wakes them, and closes the mailboxes once all threads are at rest:
+// The owner of several such threads sets its own flag that tells them to end,
+// wakes them, and closes the mailboxes once all threads are at rest:
 //
 //   for (auto& mailbox : mailboxes) mailbox.Post([](Mail&) {});
 //   while (AnyDisturbed(mailboxes)) {}  // `AwaitRest` of each, in turn.

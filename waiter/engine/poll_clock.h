@@ -43,7 +43,7 @@ class PollClock {
   // Returns whether `now()` may be older than the end of the last poll.
   bool is_shared() const { return polls_since_reading_ > 0; }
 
-  // Reads the clock anew. Returns by how much `now()` was behind.
+  // Reads the clock again. Returns by how much `now()` was behind.
   std::chrono::nanoseconds Refresh() {
     const MonotonicTime before = now_;
     BeginRound();

@@ -11,8 +11,8 @@
 //   });
 //
 // State that does not fit into a record is in its `ColdState`, which is made
-// when it is first needed: at once for waits with hooks, budgets, contexts and
-// the like, or when a poll brings a text.
+// when it is first needed: immediately for waits with hooks, budgets, contexts
+// and the like, or when a poll brings a text.
 //
 // Invariant: between two steps, the record holds all of the loop's state that
 // the wait needs, and of its report what the report level promises.

@@ -160,7 +160,7 @@ class RecordPool {
   uint32_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   std::array<PageMemory, 23> pages_ ABSL_GUARDED_BY(mutex_);
   FreeList shared_;
-  uint32_t own_ = FreeList::kNone;  // Of the worker's thread.
+  uint32_t own_ = FreeList::kNone;  // Used on the worker's thread.
 };
 
 }  // namespace waiter::internal

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tells the poll that is under way on a worker's thread that the engine is
+// Tells the poll that is in progress on a worker's thread that the engine is
 // being destroyed, by the stop token of that poll.
 
 #ifndef WAITER_ENGINE_STOP_RELAY_H_
@@ -18,7 +18,8 @@ namespace waiter::internal {
 // Thread-safe.
 class StopRelay {
  public:
-  // Makes `stop` the one of the poll under way, until the result is destroyed.
+  // Makes `stop` the one of the poll in progress, until the result is
+  // destroyed.
   class [[nodiscard]] Scope {
    public:
     Scope(StopRelay& relay, const waiter::stop_source& stop) : relay_(relay) {
@@ -33,7 +34,7 @@ class StopRelay {
     StopRelay& relay_;
   };
 
-  // Requests a stop of the poll under way, and of every later one.
+  // Requests a stop of the poll in progress, and of every later one.
   void RequestStop() {
     waiter::stop_source current(waiter::nostopstate);
     {

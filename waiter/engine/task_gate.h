@@ -90,8 +90,8 @@ class BasicTaskGate {
                /*unless=*/kSuspendRequested | kStopRequested | kAbandoned);
   }
 
-  // Requests a poll. Returns true if the worker must be told: the wait has not
-  // ended, and no request is outstanding.
+  // Requests a poll. Returns true if the worker must hear of it: the wait has
+  // not ended, and no request is outstanding.
   bool RequestPoll(Generation generation) {
     bool is_first = false;
     return Update(generation,
@@ -102,8 +102,8 @@ class BasicTaskGate {
            is_first;
   }
 
-  // Gives the handle up: nobody abandons the wait or requests a stop any more.
-  // Returns false if the wait has ended.
+  // Gives the handle up: afterwards the wait is neither abandoned nor asked to
+  // stop. Returns false if the wait has ended.
   bool Detach(Generation generation) {
     return Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
   }
@@ -152,7 +152,7 @@ class BasicTaskGate {
     return EnterUnless(kAbandoned | kEntered, shared);
   }
 
-  // Enters for a poll on an executor. Refuses, too, if the wait has ended, or a
+  // Enters for a poll on an executor. Also refuses if the wait has ended, or a
   // stop or a suspension was requested.
   bool EnterToPoll(Generation generation) {
     uint64_t word = word_.load(std::memory_order_acquire);
@@ -166,8 +166,8 @@ class BasicTaskGate {
     return true;
   }
 
-  // Leaves. Returns false, and stays inside, if the wait was abandoned
-  // meanwhile: the caller then frees the task.
+  // Leaves. Returns false, and stays inside, if the wait was abandoned since
+  // then: the caller then frees the task.
   bool Leave() {
     uint64_t word = word_.load(std::memory_order_acquire);
     while ((word & kEntered) != 0) {

@@ -28,8 +28,8 @@ MonotonicTime TimerQueue::TimeOf(int64_t tick) const {
                                                         : start_ + tick * tick_;
 }
 
-// Finds the next occupied slot. All timers of a level come before those of the
-// next level. Except on the top level, which wraps around, occupied slots are
+// Finds the next occupied slot. All timers of a level come before the next
+// level's. Except on the top level, which wraps around, occupied slots are
 // ahead of the current one.
 inline TimerQueue::NextSlot TimerQueue::FindNext() const {
   for (int level = 0; level < kLevels; ++level) {
@@ -205,7 +205,7 @@ TimerQueue::Chunk* TimerQueue::NewChunk(Chunk* next) {
   return chunk;
 }
 
-// Adds a block of chunks. Blocks double in size up to that of a huge page.
+// Adds a block of chunks. Blocks double in size up to a huge page.
 void TimerQueue::AddChunks() {
   const size_t chunks = size_t{64} << std::min<size_t>(chunk_blocks_.size(), 7);
   chunk_blocks_.push_back(AllocatePageMemory(chunks * sizeof(Chunk)));

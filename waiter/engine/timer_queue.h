@@ -148,7 +148,7 @@ class TimerQueue {
   std::vector<ExactTimer> exact_;
 };
 
-// What each poll of a wait does is inline.
+// The work of each poll is inline.
 
 // Returns the first tick that is not before `due`.
 inline int64_t TimerQueue::TickOf(MonotonicTime due) const {

@@ -42,7 +42,7 @@ namespace {
 
 using Phase = EngineRecord::Phase;
 
-// Returns true if the handle was destroyed, too: no hook that announces another
+// Returns true also if the handle was destroyed: no hook that announces another
 // poll may follow.
 inline bool StopRequested(const EngineRecord& record) {
   return record.gate.must_end();

@@ -85,7 +85,7 @@ class WaitStepper {
   // Takes the step that is due, unless the wait was abandoned or is to be
   // suspended.
   void Step(EngineRecord& record);
-  // Takes an answer if its poll is still under way.
+  // Takes an answer if its poll is still in progress.
   void Answer(EngineAnswer& answer);
   // Ends a sleep early if a poll was requested.
   void Notify(EngineRecord& record);

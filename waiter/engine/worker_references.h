@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The number of references that keep the memory of a worker: from its engine,
-// from each handle, and from polls under way.
+// from each handle, and from polls in progress.
 //
 // A start does not touch the atomic count, which begins with more than all
 // handles can need. The worker counts handles in a plain number, which replaces

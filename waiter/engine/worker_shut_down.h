@@ -43,7 +43,7 @@ class WorkerShutDown {
   explicit WorkerShutDown(std::shared_ptr<const std::atomic<bool>> engine_ends)
       : engine_ends_(std::move(engine_ends)) {}
 
-  // Requests a stop of the poll under way, and of every later one. For any
+  // Requests a stop of the poll in progress, and of every later one. For any
   // thread.
   void Begin() { stop_relay_.RequestStop(); }
 
@@ -54,7 +54,7 @@ class WorkerShutDown {
   void Look() { has_begun_ = engine_ends_->load(std::memory_order_acquire); }
   bool has_begun() const { return has_begun_; }
 
-  // Makes `stop` the one of the poll under way until the result is destroyed.
+  // Makes `stop` the one of the poll in progress until the result is destroyed.
   StopRelay::Scope BeginPoll(const waiter::stop_source& stop) {
     return StopRelay::Scope(stop_relay_, stop);
   }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the calling thread is doing for the workers of engines: whose rounds it
+// The work of the calling thread for the workers of engines: whose rounds it
 // runs, and which waits' functions it is inside of. A thread may be inside of
 // several, because a callback may free another task and run another engine.
 //

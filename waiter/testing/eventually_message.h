@@ -78,7 +78,7 @@ std::string FailureText(const Site& site, const EventuallyOptions& options,
                         const Plan& plan, const Subject& subject,
                         const WaitReport& report, const PollHistory& history);
 
-// Returns a line that says that a wait goes on, when its next poll begins
+// Returns a line that says that a wait continues, when its next poll begins
 // `elapsed` after its start.
 std::string ProgressText(const Site& site, const EventuallyOptions& options,
                          const Plan& plan, absl::Duration elapsed,

@@ -21,7 +21,7 @@ struct NearMiss {
   std::string expression;  // As in the messages of failures.
   absl::Duration used;
   absl::Duration limit;  // As requested, before it was scaled.
-  double scale = 1;      // Of the limit that was in force.
+  double scale = 1;      // Factor of the limit that was in force.
 };
 
 // The near misses of one program: for each place the one that used the largest

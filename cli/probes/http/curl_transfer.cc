@@ -215,7 +215,7 @@ void CurlTransfer::SetTrust() {
   }
   if (!options_->ca_file.empty()) {
     Set(CURLOPT_CAINFO, options_->ca_file.c_str());
-    // Otherwise libcurl trusts the system's certificates, too.
+    // Otherwise libcurl also trusts the system's certificates.
     Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
 #if LIBCURL_VERSION_NUM >= 0x074d00
@@ -308,7 +308,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
                 address->protocol);
 }
 
-// Every request has a connection of its own, so that this is called for each
+// Every request has its own connection, so that this is called for each
 // redirect. libcurl itself holds back only passwords and some headers.
 bool CurlTransfer::FollowRedirect() {
   const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);

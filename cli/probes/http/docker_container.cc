@@ -34,7 +34,7 @@ namespace waiter::cli {
 namespace {
 
 constexpr std::string_view kDefaultSocket = "/var/run/docker.sock";
-constexpr uint16_t kDefaultPort = 2375;  // Of an engine without TLS.
+constexpr uint16_t kDefaultPort = 2375;  // For an engine without TLS.
 
 // Longest text from outside that a detail shows, in bytes.
 constexpr size_t kShown = 100;
@@ -109,7 +109,7 @@ std::string EndText(std::string_view status, const nlohmann::json& state) {
   return absl::StrCat(text, After(": ", TextOf(state, "Error")));
 }
 
-// Returns whether nobody starts the container again when it ends.
+// Returns whether the container stays ended when it ends.
 bool StaysDown(const nlohmann::json& container) {
   const nlohmann::json* const host = FindMember(container, "HostConfig");
   const nlohmann::json* const policy =

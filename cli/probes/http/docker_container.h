@@ -28,8 +28,8 @@
 // | an answer that is not of an engine         | server error                 |
 // | another status of HTTP                     | that of `JudgeHttp`          |
 //
-// Without the engine nobody knows whether a container runs, so that it is not
-// absent then.
+// Without the engine, whether a container runs is unknown, so it does not count
+// as absent.
 
 #ifndef WAITER_CLI_PROBES_HTTP_DOCKER_CONTAINER_H_
 #define WAITER_CLI_PROBES_HTTP_DOCKER_CONTAINER_H_

@@ -162,8 +162,8 @@ const std::string* Find(
   return nullptr;
 }
 
-// Returns a header that stands in the trailers, or in the headers if an answer
-// has nothing else.
+// Returns a header that is in the trailers, or in the headers if an answer has
+// nothing else.
 const std::string* FindTrailer(const HttpAnswer& answer,
                                std::string_view name) {
   const std::string* const value = Find(answer.trailers, name);

@@ -66,7 +66,7 @@ struct HttpAnswer : HttpResponse {
   bool is_http2 = false;
   bool is_redirected = false;  // The answer is not that of the first address.
 
-  // What came after the body.
+  // The trailers, after the body.
   std::vector<std::pair<std::string, std::string>> trailers = {};
 };
 

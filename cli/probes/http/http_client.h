@@ -10,8 +10,8 @@
 //   transfer = (*client)->Start({.url = "http://localhost/ready"}, options,
 //       [](waiter::cli::HttpAnswer answer) { ... });
 //
-// Each request opens its own connection and resolves the name anew. A poll must
-// see what the next client would see, and an old connection may lead to a
+// Each request opens its own connection and resolves the name again. A poll
+// must see what the next client would see, and an old connection may lead to a
 // server that accepts no new ones. A socket is used without a proxy, and no
 // redirect leaves it. For other requests the environment sets proxies
 // (http_proxy, https_proxy, all_proxy, no_proxy), except for this machine
@@ -54,7 +54,7 @@ struct HttpDestination {
   HttpFields own_headers = {};
 };
 
-// A request under way. The destructor ends it without an answer.
+// A request in progress. The destructor ends it without an answer.
 class HttpTransfer {
  public:
   virtual ~HttpTransfer() = default;

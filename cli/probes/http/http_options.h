@@ -47,7 +47,7 @@ struct HttpOptions {
   };
   std::vector<HeaderMatch> expected_headers = {};
 
-  // Conditions of which one ends the wait as failed, whatever the status.
+  // If one of these conditions holds, the wait ends as failed, for any status.
   HttpStatusSet fail_status = {};
   std::vector<TextRegex> fail_body = {};
   std::vector<JsonExpression> fail_json = {};

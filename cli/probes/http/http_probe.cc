@@ -96,7 +96,7 @@ class HttpProbe final : public Probe {
   HttpMemory memory_;
   LongPolls long_polls_;
   Done done_;
-  std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is under way.
+  std::unique_ptr<HttpTransfer> transfer_;  // Null if no poll is in progress.
 };
 
 }  // namespace

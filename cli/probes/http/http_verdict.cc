@@ -270,7 +270,7 @@ bool WentToProxy(const HttpAnswer& answer) {
 }
 
 // Describes the failure as for any other target. libcurl reports one error for
-// all addresses; `error` is 0 if there is none yet.
+// all addresses; `error` is 0 if none.
 Finding NotConnected(const HttpAnswer& answer, int error,
                      absl::Duration timeout) {
   std::vector<ConnectFailure> failures;

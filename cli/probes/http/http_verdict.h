@@ -47,8 +47,8 @@ Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
 // operation. An expression that exceeds a limit is one that fails.
 HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options);
 
-// Puts the value of --print in a successful answer into `finding`. If there is
-// none, the finding is failed, as a later answer would be no other.
+// Puts the value of --print in a successful answer into `finding`. Without one,
+// the finding is failed, as a later answer would be no other.
 void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
                Finding& finding);
 

@@ -62,7 +62,7 @@ absl::StatusOr<KubernetesAccess> ReadServiceAccount(
           is_ipv6 ? "]" : "", ":",
           places.service_port.empty() ? "443" : places.service_port)};
   access.options.ca_file = folder + "/ca.crt";
-  // The default namespace is that of the pod.
+  // The default namespace is the pod's.
   absl::StatusOr<std::string> pods = ReadTrimmed(folder + "/namespace");
   if (pods.ok() && IsKubernetesName(*pods)) {
     access.default_namespace = *std::move(pods);

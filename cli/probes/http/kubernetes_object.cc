@@ -38,7 +38,7 @@ struct Kind {
   std::string_view singular;
   std::string_view short_name;
   std::string_view api;
-  std::string_view condition;  // The usual one; empty if there is none.
+  std::string_view condition;  // The usual one; empty if none.
   bool is_namespaced = true;
 };
 

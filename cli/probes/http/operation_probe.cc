@@ -180,11 +180,11 @@ class OperationProbe final : public Probe {
   HttpClient& client_;
   const std::shared_ptr<const HttpOptions> options_;
   HttpOperationTracker tracker_;
-  Finding last_;  // That of the end.
+  Finding last_;  // The end's.
   HttpMemory memory_;
   std::string url_;         // To which `memory_` belongs.
-  bool remembers_ = false;  // The request under way.
-  int requests_ = 0;        // Of the poll under way.
+  bool remembers_ = false;  // The request in progress.
+  int requests_ = 0;        // For the poll in progress.
   absl::Duration timeout_;  // Likewise.
   LongPolls long_polls_;
   Done done_;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Searches text for a regular expression, which is of extended POSIX syntax and
-// matches within a line, as with `grep -E`. A line ends before CRLF, too. The
+// matches within a line, as with `grep -E`. A line also ends before CRLF. The
 // text may be large, and hostile.
 //
 //   const absl::StatusOr<waiter::cli::TextRegex> ready =

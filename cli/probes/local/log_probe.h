@@ -82,7 +82,7 @@ class LogProbe : public BlockingProbe {
  private:
   std::function<Judge()> NewRead() override;
 
-  // Shared with the read under way, which may outlive this.
+  // Shared with the read in progress, which may outlive this.
   const std::shared_ptr<LogFollower> follower_;
 };
 

@@ -16,8 +16,8 @@
 
 namespace waiter::cli {
 
-// Answers inside `Start`. A process that has ended is absent, also if nobody
-// has waited for it yet, and if another process has its number now.
+// Answers inside `Start`. A process that has ended is absent, even if its
+// parent has not waited for it yet, and if another process has its number now.
 class PidProbe : public Probe {
  public:
   explicit PidProbe(const PidTarget& target) : known_(target.pid) {}

@@ -177,8 +177,8 @@ absl::Status ParseWs(std::string_view rest, const Scheme& scheme,
 }
 
 // Returns the options of a request to speak WebSocket (RFC 6455, 4.1), with the
-// headers, the trust and the family of `options`. The key is that of the
-// example of the RFC: nothing is sent over the connection.
+// headers, the trust and the family of `options`. The key is from the RFC's
+// example: nothing is sent over the connection.
 HttpOptions WsOptions(const HttpOptions& options) {
   HttpOptions request = {
       .headers = {{"Connection", "Upgrade"},

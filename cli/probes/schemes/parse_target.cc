@@ -42,9 +42,9 @@ bool IsHostAndPort(std::string_view text) {
 }
 
 // Returns whether `text` is HOST:PORT. The host may be called like a scheme, as
-// in redis:6379, except where a number may follow the scheme. An engine in a
-// container of its own is often at docker:2375; few containers are called so,
-// and their ids are longer.
+// in redis:6379, except where a number may follow the scheme. An engine in its
+// own container is often at docker:2375; few containers are called so, and
+// their ids are longer.
 bool IsBareTcp(std::string_view text) {
   constexpr size_t kLongestPort = 5;
   const Scheme* const scheme = FindScheme(text);

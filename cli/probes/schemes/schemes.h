@@ -22,11 +22,11 @@ namespace waiter::cli {
 const std::vector<const Scheme*>& AllSchemes();
 
 // Returns the length of the scheme that `text` begins with, known or not,
-// without its colon; 0 if there is none.
+// without its colon; 0 if none.
 size_t SchemeLength(std::string_view text);
 
-// Returns the row of the scheme that `text` begins with, null if there is none.
-// The case of letters does not matter.
+// Returns the row of the scheme that `text` begins with, null if none. The
+// case of letters does not matter.
 const Scheme* FindScheme(std::string_view text);
 
 // Returns the lines about targets of `waiter --help`, each with its end: those

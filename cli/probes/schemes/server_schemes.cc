@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The schemes of sockets, tcp: and unix:, and of servers that speak a protocol
-// of their own over one.
+// The schemes of sockets, tcp: and unix:, and of servers that speak their own
+// protocol over one.
 
 #include <algorithm>
 #include <array>

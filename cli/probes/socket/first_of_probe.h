@@ -37,7 +37,7 @@ class FirstOfProbe : public Probe {
   EventLoop& loop_;
   const std::vector<std::unique_ptr<Probe>> probes_;
 
-  // The poll under way.
+  // The poll in progress.
   PollContext context_;
   Done done_;
   size_t started_ = 0;

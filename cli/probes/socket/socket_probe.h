@@ -27,7 +27,7 @@
 
 namespace waiter::cli {
 
-// Connects anew for each poll. The conversation decides; without one, a
+// Connects again for each poll. The conversation decides; without one, a
 // connection is a success. A server that accepts and then stays silent, hangs
 // up or speaks another protocol is a server error.
 class SocketProbe : public Probe {
@@ -67,7 +67,7 @@ class SocketProbe : public Probe {
   const absl::Duration hold_open_;
   Connector connector_;
 
-  // The poll under way.
+  // The poll in progress.
   Done done_;
   Connection connection_;
   std::unique_ptr<Conversation> conversation_;

@@ -58,7 +58,7 @@ class Conversation {
   virtual std::string_view Server() const = 0;
 };
 
-// Who logs in. Must not be shown.
+// The user who logs in. Must not be shown.
 struct Login {
   std::string user = {};
   std::string password = {};

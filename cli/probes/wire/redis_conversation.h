@@ -26,7 +26,7 @@ struct RedisChecks {
 
 // Sends AUTH before PING, if there is a password. A user or password that the
 // server does not know is not ready, because it may still be created. The
-// database of the login is that of the key.
+// database of the login is the key's.
 std::unique_ptr<Conversation> NewRedisLogin(const Login& login,
                                             const RedisChecks& checks = {});
 

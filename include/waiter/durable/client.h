@@ -107,11 +107,11 @@ struct DurableStatus {
   bool is_held = false;  // A worker polls it, or delivers its result.
   bool is_cancelled = false;
   absl::Time enqueued = absl::InfinitePast();
-  // Of a pending wait: when it is due, or when the lease of its holder ends.
+  // When a pending wait is due, or when the lease of its holder ends.
   absl::Time due = absl::InfiniteFuture();
   int64_t attempts = 0;
   std::string args = {};
-  // What the last poll of a pending wait found, for people.
+  // The finding of the last poll of a pending wait, for people.
   std::string last_poll = {};
   std::optional<DurableResult> result = std::nullopt;
 };
@@ -122,8 +122,8 @@ std::string_view ToString(DurableStatus::Phase phase);
 // Counts over all partitions of a name.
 struct DurableStats {
   int64_t pending = 0;      // Also those whose result is not delivered yet.
-  int64_t undelivered = 0;  // Those with a result.
-  int64_t overdue = 0;      // For more than 2 s.
+  int64_t undelivered = 0;  // Waits with a result.
+  int64_t overdue = 0;      // Due for more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
   int64_t kept = 0;                              // Results that were delivered.
   int64_t polls = 0;  // Since the name exists; workers tell the store late.
@@ -170,11 +170,10 @@ class DurableClient {
   void Cancel(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
 
-  // Polls a pending wait immediately, whatever its delay, because something has
-  // changed: a webhook came, or another wait ended. The poll begins within
-  // about a second, or when the poll in flight has ended. Polls by delays
-  // continue, so a notification that never comes costs time, and no result.
-  // Passes its state to `callback`.
+  // Polls a pending wait immediately, because something has changed: a webhook
+  // came, or another wait ended. The poll begins within about a second, or when
+  // the poll in flight has ended. Polls by delays continue, so a notification
+  // that never comes costs time, and no result. Passes its state to `callback`.
   void Notify(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   // Forgets a result that was delivered, so that an equal `Enqueue` waits
@@ -234,7 +233,8 @@ struct DurableFinding {
   WaitFault fault = WaitFault::kNoRecord;
   int partition = 0;
   std::string key = {};  // Empty for `kMiscounted`.
-  // Of `kMiscounted`: number of missing waits; below zero, of surplus waits.
+  // For `kMiscounted`, the number of missing waits; below zero, of surplus
+  // waits.
   int64_t missing = 0;
 };
 
@@ -298,7 +298,7 @@ struct DurableMoveOptions {
 
 struct DurableMoveReport {
   int64_t moved = 0;
-  // Waits that stay. Move those of the first kind again once the leases of the
+  // Waits that stay. Move waits of the first kind again once the leases of the
   // workers that died have ended, and let a worker deliver the second.
   int64_t held = 0;
   int64_t undelivered = 0;

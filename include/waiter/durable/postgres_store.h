@@ -111,8 +111,8 @@ absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
 // libpq may block the store's thread, and with it the destruction of the store,
 // while it looks up the address of a host.
 //
-// The store has one thread and one connection, which it shares with nobody and
-// whose session has no state: PgBouncer may be between, also with
+// The store has one thread and one connection, which it does not share and
+// whose session has no state. PgBouncer may be between, also with
 // pool_mode=transaction.
 //
 // kInvalidArgument for options; kFailedPrecondition if libpq is too old. All

@@ -8,7 +8,7 @@
 //   if (!client.ok()) return client.status();
 //   const auto store = std::make_shared<waiter::RedisWaitStore>(*client);
 //
-// A `RedisCluster` (redis/client.h) works, too. One store, with its
+// A `RedisCluster` (redis/client.h) also works. One store, with its
 // connections, serves all names of a process. Its keys begin with
 // "waiter:{SPACE/NAME/PARTITION}:". The server is the only memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;

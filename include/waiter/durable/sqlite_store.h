@@ -58,7 +58,7 @@ struct SqliteStoreOptions {
   bool shares_file = false;
 
   // Maximum size of the file, in bytes; more waits are refused. At least 1 MiB;
-  // zero: no limit. The log beside the file is not counted.
+  // zero: no limit. The log next to the file is not counted.
   int64_t max_bytes = 0;
 };
 
@@ -79,7 +79,7 @@ absl::Status EnqueueInSqlite(const SqliteLibrary& library, sqlite3* connection,
 
 // Opens the file, or creates it. Blocks for as long as that takes. The file
 // must be on a disk of this machine, as must the files "PATH-wal" and
-// "PATH-shm" beside it. The store has one thread, which makes all calls of
+// "PATH-shm" next to it. The store has one thread, which makes all calls of
 // SQLite.
 //
 // Errors name the file and what to do: kInvalidArgument for options;
@@ -96,10 +96,10 @@ inline absl::StatusOr<std::shared_ptr<WaitStore>> MakeSqliteWaitStore(
 // must be a file that a store has opened before; otherwise the error is
 // kFailedPrecondition. A worker finds the wait once the transaction is
 // committed, within the time in which it finds all waits of other processes.
-// `DurableClientOptions::max_pending` does not limit these waits. Nobody polls
-// the wait before a client or worker has used the name.
+// `DurableClientOptions::max_pending` does not limit these waits. No worker
+// polls the wait before a client or worker has used the name.
 //
-// Runs `kSqliteEnqueue`, which programs in other languages can run as well.
+// Runs `kSqliteEnqueue`, which programs in other languages can also run.
 inline absl::Status EnqueueInSqlite(sqlite3* connection, std::string_view space,
                                     std::string_view name,
                                     const DurableRequest& request) {
@@ -110,8 +110,8 @@ inline absl::Status EnqueueInSqlite(sqlite3* connection, std::string_view space,
 #endif  // WAITER_HAS_SQLITE_HEADER
 
 // Adds a wait. The parameters are the space, the name, the key and the
-// arguments; the timeout in microseconds, or NULL for that of the workers; and
-// the delay before the first poll, in microseconds. The table checks them.
+// arguments; the timeout in microseconds, or NULL for the workers'; and the
+// delay before the first poll, in microseconds. The table checks them.
 inline constexpr std::string_view kSqliteEnqueue =
     "INSERT INTO waiter_inbox (space, name, key, args, timeout_us, "
     "first_delay_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The interface between durable waits and a store, for stores of your own, and
-// for tests, which can put all workers and the store into one simulation.
-// Programs do not need it. It has `WaitStore`, with its requests and replies,
-// which are plain values:
+// The interface between durable waits and a store, for your own stores, and for
+// tests, which can put all workers and the store into one simulation. Programs
+// do not need it. It has `WaitStore`, with its requests and replies, which are
+// plain values:
 //
 //   store->Claim({.partition = {.name = "job"}, .most = 10, .lease_us = 1000},
 //                [](const absl::StatusOr<ClaimReply>& reply) { ... });
@@ -76,7 +76,7 @@ struct ClaimReply {
   // When the first of the others can be claimed; unset if no other waits exist,
   // or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
-  std::vector<ClaimedWait> waits = {};  // Those due for longest come first.
+  std::vector<ClaimedWait> waits = {};  // The longest overdue come first.
 };
 
 enum class SettleAction : char {
@@ -88,7 +88,7 @@ enum class SettleAction : char {
   kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
 };
 
-// What a holder does with one of its waits.
+// A change by a holder to one of its waits.
 struct SettleItem {
   std::string key = {};
   int64_t fence = 0;
@@ -103,7 +103,7 @@ struct SettleItem {
 struct SettleRequest {
   WaitPartition partition = {};
   int64_t lease_us = 0;
-  // Time for which a delivered result is kept; zero: not at all.
+  // How long a delivered result is kept; zero: not at all.
   int64_t retain_us = 0;
   // Polls that the caller has made in the partition since its last request;
   // counted for `Stats`.
@@ -113,7 +113,7 @@ struct SettleRequest {
 
 struct SettleReply {
   int64_t now_us = 0;
-  int64_t fence = 0;  // Of the waits that are still held.
+  int64_t fence = 0;  // The fence of the waits that are still held.
   // Keys of waits that the caller does not hold any more. They are unchanged.
   std::vector<std::string> lost = {};
   // Keys of waits that are still held and are to be cancelled.
@@ -123,7 +123,7 @@ struct SettleReply {
 struct EnqueueItem {
   std::string key = {};
   int64_t delay_us = 0;
-  std::string record = {};  // What follows the phase and the time.
+  std::string record = {};  // The bytes after the phase and the time.
   std::string args = {};
   int64_t age_us = 0;  // Since it was enqueued in another store.
 };
@@ -243,7 +243,7 @@ struct FaultyWait {
 struct WaitServer {
   std::string id = {};
   std::string description = {};  // "Redis 7.0.15, noeviction, ...".
-  // What endangers waits, each as a sentence that says what to do.
+  // Dangers to waits, each as a sentence that says what to do.
   std::vector<std::string> faults = {};
   // Whether the other calls can work there at all.
   bool is_usable = true;
@@ -320,7 +320,7 @@ class WaitStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which the waits must use, too.
+  // The clock of the timers, which the waits must also use.
   virtual Clock& clock() = 0;
 };
 

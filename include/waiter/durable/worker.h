@@ -59,9 +59,9 @@ struct DurablePoll {
   std::string_view key;
   std::string_view args;  // As they were enqueued.
   const PollContext& context;
-  // Fencing token, which grows with each holder of the wait. Hand it to
-  // whatever the poll changes, so that a late poll of an earlier holder can be
-  // refused there.
+  // Fencing token, which grows with each holder of the wait. Hand it to the
+  // system that the poll changes, so that a late poll of an earlier holder can
+  // be refused there.
   int64_t fence;
   // Holders that vanished since a holder last wrote to the store: killed in a
   // poll of this wait, killed for another reason, or cut off.
@@ -141,9 +141,9 @@ struct DurableWaitsOptions {
   // are fine; an idle worker asks for each of them a few times per second.
   int64_t partitions = 16;
 
-  // Time for which a claim counts. Within [2s, 10min]. A third of it is how
-  // long a delay must be for the wait to be given back, how often held waits
-  // are renewed, and how long before its end polls stop.
+  // How long a claim counts. Within [2s, 10min]. A third of it is how long a
+  // delay must be for the wait to be given back, how often held waits are
+  // renewed, and how long before its end polls stop.
   Duration lease = absl::Seconds(15);
 
   // Maximum number of waits that this worker holds, and claims in one call. The
@@ -151,8 +151,8 @@ struct DurableWaitsOptions {
   int64_t max_held = 10'000;
   int64_t claim_batch = 250;
 
-  // Time for which results are kept, so that `Get` finds them and an equal
-  // `Enqueue` does not wait again. Within [0, 100 days].
+  // How long results are kept, so that `Get` finds them and an equal `Enqueue`
+  // does not wait again. Within [0, 100 days].
   Duration retain = absl::Hours(24);
 
   // A wait fails after this number of polls that killed their process. Within
@@ -213,13 +213,12 @@ class DurableWaits {
   DurableWaits& operator=(const DurableWaits&) = delete;
 
   // Adds a name, before `Start`. Without a handler, results are only kept for
-  // `Get`. `policy` applies to all waits of the name, and a new one to pending
-  // waits, too, except for their deadlines. They share its rate limiter. Its
-  // observer sees a wait each time that this worker holds
-  // it, from `OnStart` to `OnDone`: with the attempts and the time of the whole
-  // wait, and with the reason `kCancelled` if the worker gives it back. Returns
-  // kInvalidArgument for what is not valid, and kAlreadyExists for a name that
-  // was added before.
+  // `Get`. `policy` applies to all waits of the name, and a new one also to
+  // pending waits, except for their deadlines. They share its rate limiter. Its
+  // observer sees a wait each time that this worker holds it, from `OnStart` to
+  // `OnDone`: with the attempts and the time of the whole wait, and with the
+  // reason `kCancelled` if the worker gives it back. Returns kInvalidArgument
+  // for what is not valid, and kAlreadyExists for a name that was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
                         DurableHandler handler = nullptr,

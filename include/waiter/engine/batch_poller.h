@@ -140,11 +140,11 @@ struct BatchOptions {
   // time on an engine with several threads.
   int64_t max_batch = 100;
 
-  // Time for which the first key of a batch waits for others. Finite, zero or
-  // more. A longer window means fewer calls and later answers. Each poll takes
-  // up to this much longer, as if the server were that slow; reports count the
-  // time as the poll's. A key whose deadline is before the end of the window
-  // ends the window immediately.
+  // How long the first key of a batch waits for others. Finite, zero or more. A
+  // longer window means fewer calls and later answers. Each poll takes up to
+  // this much longer, as if the server were that slow; reports count the time
+  // as the poll's. A key whose deadline is before the end of the window ends
+  // the window immediately.
   Duration window = absl::ZeroDuration();
 
   // Every call passes this limiter once, however many keys it holds. Null: no
@@ -182,10 +182,10 @@ class BatchPoller {
   // is ignored.
   //
   // An error that the call returns is throttling for each of its keys if the
-  // code is kResourceExhausted, otherwise a server error. An exception is a
-  // server error, too. So a failed call does not end its waits, unless the
-  // error is the limit of another wait (`LimitOf`). If the call can never
-  // succeed, answer `Failed(error)` for its keys instead.
+  // code is kResourceExhausted, otherwise a server error. An exception is also
+  // a server error. So a failed call does not end its waits, unless the error
+  // is the limit of another wait (`LimitOf`). If the call can never succeed,
+  // answer `Failed(error)` for its keys instead.
   //
   // Runs on a thread of the engine or on its executor, as synchronous status
   // functions do. If there are several threads, it must be safe to call

@@ -18,13 +18,13 @@
 //   waiter::WaitResult<Instance> got =
 //       co_await waiter::Await(engine, std::move(wait), stop.get_token());
 //
-// `Task` is a coroutine type of your own or of another library. Sender
-// libraries accept the result of `Await` as a sender, as they do every movable
-// awaitable. `AwaitAll` awaits several waits. interop/asio.h is for
-// coroutines of Boost.Asio, which can await only operations of Asio. Make the
-// waiter in a statement of its own: g++ 12 frees the wrong memory for options
-// in braces inside of a `co_await`. If the compiler has no coroutines, this
-// header is empty, and `WAITER_HAS_COROUTINES` is not defined.
+// `Task` is a coroutine type of yours or of another library. Sender libraries
+// accept the result of `Await` as a sender, as they do every movable awaitable.
+// `AwaitAll` awaits several waits. interop/asio.h is for coroutines of
+// Boost.Asio, which can await only operations of Asio. Make the waiter in its
+// own statement: g++ 12 frees the wrong memory for options in braces inside of
+// a `co_await`. If the compiler has no coroutines, this header is empty, and
+// `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_ENGINE_COROUTINE_H_
 #define WAITER_ENGINE_COROUTINE_H_
@@ -170,7 +170,7 @@ class [[nodiscard]] WaitAwaiter {
 // is awaited.
 //
 // While it is awaited, the status function is in the coroutine's frame, so a
-// wait without a name of its own needs no memory but its place in the engine.
+// wait without its own name needs no memory but its place in the engine.
 // Destroying a suspended coroutine cancels the wait as the destructor of a
 // `WaitHandle` does: it blocks while the status function runs on another
 // thread, and the coroutine is not resumed. As for any coroutine, it must not
@@ -204,8 +204,8 @@ class [[nodiscard]] WaitAwaitable {
 // that thread, and it must not destroy the engine. A request of `stop` ends the
 // wait as `WaitHandle::Cancel` does. An exception of the status function or the
 // executor is thrown from the `co_await`. If the engine is destroyed, the
-// coroutine goes on with the reason `kShutDown`. A coroutine that then goes on
-// awaiting waits is resumed 32 times more, and then never again (see
+// coroutine continues with the reason `kShutDown`. A coroutine that then
+// continues awaiting waits is resumed 32 times more, and then never again (see
 // `~WaitEngine`).
 template <typename W>
 WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
@@ -328,7 +328,7 @@ class [[nodiscard]] WaitGroupAwaitable {
 // they behave as `Await`.
 //
 // `options` has a stop token and names for the waits, as for a `WaitGroup`; a
-// stop token alone does, too. The last three set `successes_required`.
+// stop token alone also works. The last three set `successes_required`.
 
 // Awaits the waits as a `WaitGroup` with `options` does: without any, the end
 // of every wait, in success or not.

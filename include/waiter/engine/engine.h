@@ -13,8 +13,8 @@
 //
 // Waits with the same options should share a policy (policy.h).
 //
-// A program with an event loop of its own gives the engine no thread, and runs
-// the waits in the loop:
+// A program that has an event loop gives the engine no thread, and runs the
+// waits in the loop:
 //
 //   waiter::WaitEngine engine({.threads = 0, .wake = WakeLoop});
 //   ...
@@ -98,17 +98,16 @@ enum class ReportLevel : uint8_t {
 };
 
 struct WaitEngineOptions {
-  // Number of threads that poll and call back, each with waits of its own. Zero
-  // or more. With zero, the waits run inside of `WaitEngine::Run` and `RunDue`,
-  // on the thread that calls them.
+  // Number of threads that poll and call back. Each has its own waits. Zero or
+  // more. With zero, the waits run inside of `WaitEngine::Run` and `RunDue`, on
+  // the thread that calls them.
   int threads = 1;
 
   // Unit to which wake-ups are rounded up, so that one wake-up, which costs 20
-  // to 40 us of processor time, serves many waits. Zero for exact times, for
-  // which Linux does not round up sleeps of the engine's threads, or of the one
-  // that is inside `Run`, either. Otherwise finite and at least 1 us. A tick of
-  // 1 ms makes polls late by 0.6 ms (median), and a poll at a deadline by up to
-  // one tick.
+  // to 40 us of processor time, serves many waits. Zero for exact times; Linux
+  // then does not round up sleeps of the engine's threads, or of the thread
+  // inside `Run`. Otherwise finite and at least 1 us. A tick of 1 ms makes
+  // polls late by 0.6 ms (median), and a poll at a deadline by up to one tick.
   Duration tick = absl::Milliseconds(1);
 
   // Share of a delay by which it may be longer, so that even a few waits wake
@@ -121,9 +120,9 @@ struct WaitEngineOptions {
 
   // Runs synchronous status functions in place of the engine's thread; unset:
   // that thread runs them. The executor gets one function for each poll and
-  // should run it once, on any one thread and soon, because the wait goes on
-  // only afterwards. It may run it inside of its own call. A poll that has not
-  // begun at the deadline of its wait, or, if it is the last one,
+  // should run it once, on any one thread and soon, because the wait continues
+  // only afterwards. It may run the function before it returns. A poll that has
+  // not begun at the deadline of its wait, or, if it is the last one,
   // `PollContext::timeout` later, is given up. A function that runs after its
   // wait or the engine has ended, or again, does nothing.
   //
@@ -144,14 +143,15 @@ struct WaitEngineOptions {
   // calls. Requires `threads` of 0.
   //
   // Called inside of the call that made the request and on its thread, under no
-  // lock of the engine. It may run on several threads at once, and on the
+  // lock of the engine. It may run on several threads concurrently, and on the
   // thread of the loop. Requests of functions of a wait inside of `RunDue` do
   // not call it, because the time that `RunDue` returns accounts for them.
   //
-  // Each request is followed by a call, unless one was made or is under way for
-  // an earlier request that no `RunDue` has taken yet. So a million requests
-  // are one call, and there may be a call after which `RunDue` finds nothing to
-  // do. A loop that keeps a flag must clear it before `RunDue`, not afterwards.
+  // Each request is followed by a call, unless one was made or is in progress
+  // for an earlier request that no `RunDue` has taken yet. So a million
+  // requests are one call, and there may be a call after which `RunDue` finds
+  // nothing to do. A loop that keeps a flag must clear it before `RunDue`, not
+  // afterwards.
   //
   // It should do no more than wake the loop: write to an eventfd, post to an
   // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
@@ -239,7 +239,7 @@ struct EngineStatistics {
   static constexpr std::array<double, 8> kLatenessBounds = {
       0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1};  // Seconds.
   std::array<int64_t, kLatenessBounds.size() + 1> late_rounds = {};
-  absl::Duration lateness;  // Of all rounds together.
+  absl::Duration lateness;  // Sum over all rounds.
 };
 
 // Options of one start, for waits that share a policy:
@@ -300,14 +300,15 @@ class WaitEngine {
 
   // Ends all pending waits with the reason `kShutDown`, and calls their
   // callbacks on their threads, or, without threads, inside of this call.
-  // Requests a stop of polls under way through their `PollContext`, and awaits
-  // synchronous polls, whose success or failure wins.
+  // Requests a stop of polls in progress through their `PollContext`, and
+  // awaits synchronous polls, whose success or failure wins.
   //
-  // Functions of waits may start and cancel waits meanwhile, as at other times.
-  // A wait that they start ends at once with `kShutDown` and a callback. A
-  // callback that always starts its wait again is called 32 times more; the
-  // next wait is destroyed without a callback. Other threads may destroy and
-  // cancel handles and answer polls, also afterwards, but must not start waits.
+  // While it runs, functions of waits may start and cancel waits, as at other
+  // times. A wait that they start ends immediately with `kShutDown` and a
+  // callback. A callback that always starts its wait again is called 32 times
+  // more; the next wait is destroyed without a callback. Other threads may
+  // destroy and cancel handles and answer polls, also afterwards, but must not
+  // start waits.
   //
   // Terminates the program with a message if it is called inside of a function
   // of one of the engine's waits or of a destructor of their captures, or if
@@ -319,9 +320,8 @@ class WaitEngine {
 
   // Starts `waiter`, a `Waiter` or an `AsyncWaiter` (engine/async_waiter.h),
   // and returns the handle of the wait, which owns the wait. Calls `callback`
-  // exactly once with the `WaitResult`, whatever ends the wait, unless the
-  // handle is destroyed before. The engine destroys `waiter` and `callback`
-  // when the wait has ended.
+  // exactly once with the `WaitResult`, unless the handle is destroyed before.
+  // The engine destroys `waiter` and `callback` when the wait has ended.
   //
   // The wait, and its time, begins as soon as the engine's thread gets to it.
   // Waits on one thread begin in the order of their starts. The report of the
@@ -369,9 +369,9 @@ class WaitEngine {
   //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
   //       });
   //
-  // Each thread of the engine is told of the batch once, so that a thread that
-  // sleeps is woken once. Several threads share a batch evenly, each a run of
-  // neighbours. The first callbacks may run before the call returns.
+  // Each thread of the engine gets the batch as one request, so that a thread
+  // that sleeps is woken once. Several threads share a batch evenly, each a run
+  // of neighbours. The first callbacks may run before the call returns.
   //
   // If an exception leaves the call, for lack of memory or of a copy or move of
   // a function, no wait was started and all functions are destroyed.
@@ -428,7 +428,7 @@ class WaitEngine {
 
   // Makes the polls and callbacks that are due now. Returns the time of the
   // next ones on the engine's clock, also of waits that these started, or
-  // `MonotonicTime::max()` if there is none. Call it again then, or earlier if
+  // `MonotonicTime::max()` if none. Call it again then, or earlier if
   // `WaitEngineOptions::wake` is called. Same requirements as for `Run`.
   MonotonicTime RunDue();
 
@@ -521,7 +521,7 @@ class WaitEngine {
 };
 
 // A wait on a `WaitEngine` (engine/engine.h) whose result comes in a
-// `std::future`, for code that has several things under way and then blocks:
+// `std::future`, for code that has several things in progress and then blocks:
 //
 //   std::future<waiter::WaitResult<Instance>> first =
 //       waiter::StartFuture(engine, wait_until_running);

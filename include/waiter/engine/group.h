@@ -64,13 +64,13 @@ struct WaitGroupOptions {
   // Number of successes that are enough. The group cancels the other waits as
   // soon as that many have succeeded, or so many have ended without success
   // that the number is out of reach. Zero, or more than the number of waits,
-  // cancels all waits at once.
+  // cancels all waits immediately.
   //
   // The result of a wait that was not needed has the reason `kCancelled`,
   // unless the wait ended by itself first; so there may be more successes than
   // this.
   //
-  // The group awaits a synchronous poll that is under way at that moment; its
+  // The group awaits a synchronous poll that is in progress at that moment; its
   // success or failure still counts for that wait.
   //
   // Unset: the group cancels no wait. The callback comes when the last wait has
@@ -149,7 +149,7 @@ class [[nodiscard]] WaitGroup {
     state.RemoveReference();
   }
 
-  // Gives up ownership: the waits go on by themselves until the callback has
+  // Gives up ownership: the waits continue by themselves until the callback has
   // run. Afterwards this group owns no waits.
   void Detach() {
     if (state_ != nullptr) std::exchange(state_, nullptr)->RemoveReference();

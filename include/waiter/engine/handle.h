@@ -71,11 +71,11 @@ class [[nodiscard]] WaitHandle {
   // function returns.
   ~WaitHandle() { Destroy(); }
 
-  // Requests a stop and returns at once. The callback still comes, with the
+  // Requests a stop and returns immediately. The callback still comes, with the
   // reason `kCancelled`, or with another reason if the wait ends by itself
   // before the engine handles the request.
   //
-  // No poll starts after this call. A synchronous poll under way is awaited,
+  // No poll starts after this call. A synchronous poll in progress is awaited,
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
 
@@ -95,7 +95,7 @@ class [[nodiscard]] WaitHandle {
   //     under way is awaited, and its answer counts: if it ends the wait, the
   //     wait has ended; if not, the state includes that poll.
   //
-  // An asynchronous poll under way is not awaited: it gets a request to stop,
+  // An asynchronous poll in progress is not awaited: it gets a request to stop,
   // its answer is dropped, and the resumed wait makes it again. An answer that
   // was given before this call counts.
   //
@@ -118,8 +118,8 @@ class [[nodiscard]] WaitHandle {
   void Suspend(absl::AnyInvocable<void(WaitToken)> suspended);
 
   // Requests a poll now, for example because an event announced a change.
-  // Returns at once; the engine then ends the sleep of the wait, a first delay
-  // included, and polls. Delays grow from their beginning again.
+  // Returns immediately; the engine then ends the sleep of the wait, a first
+  // delay included, and polls. Delays grow from their beginning again.
   //
   // Several calls before the poll begins cause one poll. A call during a poll
   // causes another poll after it. `BackoffOptions::min_delay`, the server's
@@ -128,13 +128,13 @@ class [[nodiscard]] WaitHandle {
   // `ReportLevel::kLean`, sleeps after a `retry_after` or on a backoff with a
   // `min_delay`. Does nothing if the wait has ended.
   //
-  // `BatchPoller::Start` returns a handle with this function, too. `Await`,
+  // `BatchPoller::Start` also returns a handle with this function. `Await`,
   // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot
-  // be told, so start a wait that should be with `WaitEngine::Start`.
+  // be notified, so start a wait that should be with `WaitEngine::Start`.
   void PollNow() { wait_.PollNow(); }
 
-  // Gives up ownership: the wait goes on by itself until its callback has run.
-  // Afterwards this handle owns no wait.
+  // Gives up ownership: the wait continues by itself until its callback has
+  // run. Afterwards this handle owns no wait.
   void Detach();
 
   // Returns true until the wait has ended and its callback has returned. False

@@ -14,7 +14,7 @@
 namespace waiter::internal {
 
 // Counter of sleeps of blocking waits, of the engine whose waits this thread is
-// running; null if there is none.
+// running; null if none.
 extern thread_local std::atomic<int64_t>* blocked_engine;
 
 // Counts a sleep of the blocking wait `name`, if this thread runs an engine's

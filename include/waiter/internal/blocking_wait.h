@@ -25,14 +25,14 @@ class PollNotifier;
 
 namespace waiter::internal {
 
-// Inputs of one wait besides its policy. If `gen` is unset, the wait seeds a
-// generator of its own when it first draws a delay.
+// Inputs of one wait besides its policy. If `gen` is unset, the wait seeds its
+// own generator when it first draws a delay.
 struct BlockingInputs {
   const waiter::stop_token& stop;
   std::optional<absl::BitGenRef> gen;
   bool takes_context;  // Whether the status function takes a `PollContext`.
   const PollNotifier* notifier = nullptr;
-  const WaitToken* token = nullptr;  // Of the wait to go on with.
+  const WaitToken* token = nullptr;  // The wait to continue; null: a new one.
 };
 
 // One call of a status function. `context` is null unless
@@ -41,7 +41,7 @@ using BlockingPoll =
     absl::FunctionRef<void(const PollContext* context, Poll<>& found)>;
 
 // Polls on the calling thread until the wait has ended, and fills in `report`.
-// If `first_poll` is set, that poll was already made, and the wait goes on
+// If `first_poll` is set, that poll was already made, and the wait continues
 // after it. Exceptions of `poll` pass through.
 void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
                   std::optional<FirstPoll> first_poll, BlockingPoll poll,

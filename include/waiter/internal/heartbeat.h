@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The times at which logs say again that a wait goes on: after 10 s, 30 s and
+// The times at which logs say again that a wait continues: after 10 s, 30 s and
 // 1 min, and from then on after twice the time before.
 
 #ifndef WAITER_INTERNAL_HEARTBEAT_H_

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stop tokens for standard libraries that have none. Names, interface and
-// guarantees are those of the standard's section [thread.stoptoken].
-// stop_token.h says when these are used.
+// guarantees come from the standard's section [thread.stoptoken]. stop_token.h
+// says when these are used.
 
 #ifndef WAITER_INTERNAL_OWN_STOP_TOKEN_H_
 #define WAITER_INTERNAL_OWN_STOP_TOKEN_H_

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Conversions between the string_view of the standard, which the interface
-// uses, and that of Abseil.
+// uses, and Abseil's.
 //
 // They are one type, unless Abseil was built so that programs in C++14 can use
 // it, as the packages of Debian and Ubuntu are. Its own type then converts

@@ -11,7 +11,7 @@
 //     if (got.ok()) Use(*got);
 //   }
 //
-// The engine may have threads of its own, or run on an `io_context`:
+// The engine may have its own threads, or run on an `io_context`:
 //
 //   boost::asio::io_context io;
 //   waiter::AsioEngineDriver driver(io);
@@ -71,9 +71,9 @@ decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
       internal::StartAsioWait{&engine}, token, std::move(waiter));
 }
 
-// An engine whose waits run on an executor of Asio, such as that of an
+// An engine whose waits run on an executor of Asio, such as the one of an
 // `io_context`, in place of a thread: status functions and callbacks run there,
-// one at a time. `WaitEngine::Start`, `Await` and groups can use it, too.
+// one at a time. `WaitEngine::Start`, `Await` and groups can also use it.
 //
 // The context has work as long as a wait is pending. Any thread may use the
 // engine, and several threads may run the context: no strand is needed.

@@ -11,8 +11,8 @@
 //                        .poll_timeout = absl::Seconds(30)});
 //   waiter::WaitResult<Certificate> certificate = wait.Wait(stop_token);
 //
-// Each poll has a context of its own, a child of yours. It ends when the time
-// of the poll is over or a stop is requested:
+// Each poll has its own context, a child of yours. It ends when the time of the
+// poll is over or a stop is requested:
 //
 // | the poll                                | answer                          |
 // | --------------------------------------- | ------------------------------- |
@@ -133,8 +133,8 @@ Poll<AzureValue<Op>> PollAzure(Op& operation, const ErrorClassifier& classifier,
 
 // Returns a status function that polls `operation`, by the table above, unless
 // it is done already. The value of a success is `operation.Value()`. `context`
-// may carry a deadline of its own. The function may be copied; the copies poll
-// the same operation, which must outlive them and must not be used meanwhile.
+// may carry its own deadline. The function may be copied; the copies poll the
+// same operation, which must outlive them and must not be used while they poll.
 template <AzureOperation Op, AzureContext C>
 auto PollOperation(Op& operation, C context,
                    ErrorClassifier classifier = ErrorClassifier::Http()) {

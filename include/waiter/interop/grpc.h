@@ -64,7 +64,7 @@ concept GrpcClientContext = requires(const C& context) {
   { context.GetServerTrailingMetadata().size() } -> std::integral;
 };
 
-// Returns the table above, for changes of your own. Only its `ClassOfStatus` is
+// Returns the table above, for your own changes. Only its `ClassOfStatus` is
 // used.
 inline ErrorClassifier GrpcErrors() {
   return ErrorClassifier::Http()
@@ -73,7 +73,7 @@ inline ErrorClassifier GrpcErrors() {
 }
 
 // Returns the request of `grpc-retry-pushback-ms` in the trailing metadata of a
-// call that has ended, or nullopt if there is none.
+// call that has ended, or nullopt if none.
 template <GrpcClientContext C>
 std::optional<GrpcPushback> GrpcPushbackOf(const C& context) {
   std::optional<GrpcPushback> pushback;

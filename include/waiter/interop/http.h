@@ -36,7 +36,8 @@
 // | meets too many redirects               | failed, kFailedPrecondition      |
 // | is answered at too great length        | failed, kOutOfRange              |
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
-// | is under way when a stop is requested  | not ready; the wait ends         |
+// | is in progress when a stop is requested  | not ready; the wait ends
+// |
 //
 // A job that may fail needs no function: the conditions of `HttpOptions` read
 // its JSON, and the message has the server's reason.
@@ -69,7 +70,7 @@
 // headers are missing, there is no `HttpPoller`, but everything else is there:
 // `HttpRequest` and `HttpResponse` (internal/http_message.h), what a response
 // means (`JudgeHttp` in internal/http_judge.h), and cheap polls (`HttpMemory`
-// in internal/http_memory.h), for clients of your own.
+// in internal/http_memory.h), for your own clients.
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
@@ -112,14 +113,14 @@
 namespace waiter {
 
 struct HttpOptions {
-  // Class of each status. A response whose class is success goes to the
-  // function, whatever its number.
+  // Class of each status. Every response whose class is success goes to the
+  // function.
   ErrorClassifier classifier = ErrorClassifier::Http();
 
   // Conditions on the response, by the table of `HttpRules`: one of `fail_if`
-  // ends the wait as failed, whatever the status, and all of `succeed_if` must
-  // hold before a response of the class success goes to the function. Statuses
-  // in `ready_on`, unless that is empty, are those that have this class.
+  // ends the wait as failed for any status, and all of `succeed_if` must hold
+  // before a response of the class success goes to the function. Statuses in
+  // `ready_on`, unless that is empty, are those that have this class.
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};
   HttpStatusSet ready_on = {};
@@ -222,7 +223,7 @@ class HttpPoller {
   // One of them.
   std::unique_ptr<internal::CurlClient> client_;
   std::shared_ptr<internal::SharedCurlClient> shared_client_;
-  uint64_t seen_ = 0;  // Of the shared client.
+  uint64_t seen_ = 0;  // The last answer taken from the shared client.
 };
 
 struct HttpOperationOptions {
@@ -245,7 +246,7 @@ struct HttpOperationOptions {
   // "https://status.example.com".
   std::vector<std::string> trusted_origins = {};
 
-  // The request that `Cancel` sends; unset: that of the dialect, as
+  // The request that `Cancel` sends; unset: the dialect's, as
   // `HttpOperationTracker::CancelRequest` says.
   std::optional<HttpRequest> cancel = std::nullopt;
 
@@ -293,9 +294,9 @@ class HttpOperation {
                       std::move(options)) {}
 
   // Returns an operation that continues from a result of `Save`. Request and
-  // options must be those of the operation that was saved. If it had ended,
-  // polls return its answer, a success with an empty response. Returns
-  // kInvalidArgument if `saved` is damaged.
+  // options must be the saved operation's. If it had ended, polls return its
+  // answer, a success with an empty response. Returns kInvalidArgument if
+  // `saved` is damaged.
   static absl::StatusOr<HttpOperation> Restore(
       HttpRequest request, std::string_view saved,
       HttpOperationOptions options = {}) {

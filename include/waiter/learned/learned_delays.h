@@ -19,8 +19,8 @@
 // throttled answers and server errors keep their backoffs, and `retry_after`,
 // budgets, limits and deadlines apply as without them. With few durations,
 // beyond all known ones, and after an evident change, the delays gradually
-// become those of the options' backoff. docs/learned.md explains the rule and
-// shows what it saves.
+// approach the options' backoff. docs/learned.md explains the rule and shows
+// what it saves.
 
 #ifndef WAITER_LEARNED_LEARNED_DELAYS_H_
 #define WAITER_LEARNED_LEARNED_DELAYS_H_

@@ -199,8 +199,8 @@ struct RedisClusterState {
   int64_t moved = 0;      // Redirections of calls, so far.
   int64_t asked = 0;
   int64_t pending = 0;
-  // Those with a connection or the wish for one, by "host:port". Their
-  // `pending` is not set.
+  // The nodes that have or want a connection, by "host:port". Their `pending`
+  // is not set.
   std::map<std::string, RedisClientState> nodes;
 };
 

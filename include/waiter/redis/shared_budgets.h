@@ -47,8 +47,8 @@
 namespace waiter {
 
 // Options of a `SharedRateLimiter`. All members of one budget must have the
-// same. The limit in the example above is 20 polls per second, of which 100 may
-// pass together after a pause.
+// same. The limit in the example above is 20 polls per second. After a pause,
+// 100 may pass together.
 struct SharedRateLimiterOptions {
   // Name of the budget in the store: 1 to 64 of the characters A-Z, a-z, 0-9,
   // `_`, `.` and `-`.
@@ -66,10 +66,10 @@ struct SharedRateLimiterOptions {
   // 1000000]. `min_capacity` applies to one process while the store is away.
   RateLimiterOptions adaptive = {};
 
-  // Time that slots are granted ahead, and for which an unused slot stays
-  // valid. It counts as two intervals if they are longer. Within [50ms, 10s]. A
-  // longer one costs fewer calls of the store, and more slots of members that
-  // become idle.
+  // How far ahead slots are granted, and how long an unused slot stays valid.
+  // It counts as two intervals if they are longer. Within [50ms, 10s]. A longer
+  // one costs fewer calls of the store, and more slots of members that become
+  // idle.
   Duration horizon = absl::Milliseconds(500);
 
   // Share of `rate` that one process uses as long as it never reached the
@@ -108,8 +108,7 @@ struct RateRequest {
   int64_t polls = 0;
   bool throttled = false;  // One of the polls was throttled.
 
-  // Of the budget.
-  // In polls per second; unset: adaptive.
+  // The budget's limit in polls per second; unset: adaptive.
   std::optional<double> rate = std::nullopt;
   double burst = 1;
   std::chrono::nanoseconds horizon{};  // Counts as two intervals if shorter.
@@ -124,8 +123,7 @@ struct RateGrant {
   std::chrono::nanoseconds first_in{};
   std::chrono::nanoseconds interval{};
 
-  // Of the whole budget; unset as long as it has no limit, because no poll was
-  // throttled.
+  // The whole budget's limit; unset until a poll is throttled.
   std::optional<double> rate = std::nullopt;
   int64_t members = 1;
   // Time after which to ask again; counts as at least 5 ms and at most 5 s.
@@ -182,7 +180,7 @@ class BudgetStore {
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which the waits must use, too.
+  // The clock of the timers, which the waits must also use.
   virtual Clock& clock() = 0;
 };
 
@@ -203,7 +201,7 @@ struct SharedRateLimiterState {
   absl::Status last_error;
 
   int64_t granted = 0;  // Slots so far.
-  int64_t unused = 0;   // Those of them that passed without a poll.
+  int64_t unused = 0;   // Granted slots that passed without a poll.
 };
 
 // A member of a rate limit that many processes keep together. A process should
@@ -221,8 +219,8 @@ struct SharedRateLimiterState {
 class SharedRateLimiter final : public RateLimiter {
  public:
   // Returns a limiter that asks `store`, or the error of `Validate`. Does not
-  // wait for the store: polls wait for its first answer, or for up to 3 s if
-  // there is none. All waits must use the clock of the store.
+  // wait for the store: polls wait for its first answer, but for at most 3 s.
+  // All waits must use the clock of the store.
   static absl::StatusOr<std::shared_ptr<SharedRateLimiter>> Make(
       std::shared_ptr<BudgetStore> store, SharedRateLimiterOptions options);
 
@@ -366,10 +364,10 @@ struct RateBudget {
   std::string name;
   // Polls per second that may pass; unset as long as no poll was throttled.
   std::optional<double> rate = std::nullopt;
-  // Of the last second or so.
+  // Rate over the last second or so.
   double polls_per_second = 0;
   int64_t members = 0;
-  int64_t busy_members = 0;  // Those that wanted slots in the last 2 s.
+  int64_t busy_members = 0;  // Members that wanted slots in the last 2 s.
   // Why the numbers could not be read, as when the key is of another type.
   absl::Status error = {};
 };

@@ -52,7 +52,7 @@ enum class Instrument : uint8_t {
   kWaitDuration,  // Start to end. Labels: operation, stop reason, error type.
   kWaitPolls,     // Polls of a wait. Labels: operation, stop reason.
   kWaitDelay,     // Time that a wait slept in all. Label: operation.
-  kPollDuration,  // Of one poll. Labels: operation, status.
+  kPollDuration,  // Time of one poll. Labels: operation, status.
   kWaitActive,    // Waits that have started and not ended. Label: operation.
 };
 
@@ -135,8 +135,8 @@ class MetricSeries {
   static constexpr size_t kCodes = 17;
 
  private:
-  // Where the sections of an operation begin: durations by stop reason, those
-  // of failures by code, polls by stop reason, and so on.
+  // Where the sections of an operation begin: durations by stop reason,
+  // failures by code, polls by stop reason, and so on.
   static constexpr size_t kReasons = 10;
   static constexpr size_t kStatuses = 5;
   static constexpr size_t kFailedDurations = kReasons;
@@ -223,10 +223,10 @@ class MetricsObserver final : public WaitObserver {
 struct MetricSample {
   std::vector<std::pair<std::string_view, std::string>> labels;
 
-  // Of a counter or a gauge; of a histogram, the sum of its values.
+  // The value of a counter or gauge, or the sum of the values of a histogram.
   double value = 0;
 
-  // Of a histogram: the number of values in each bucket, not cumulative. There
+  // For a histogram, the number of values in each bucket, not cumulative. There
   // is one bucket for each of `MetricFamily::bounds`, for values up to that,
   // and one for those above.
   std::vector<uint64_t> buckets;
@@ -235,7 +235,7 @@ struct MetricSample {
 // All samples of one metric.
 struct MetricFamily {
   InstrumentInfo info;
-  std::vector<double> bounds;  // Of a histogram; ascending.
+  std::vector<double> bounds;  // For a histogram; ascending.
   std::vector<MetricSample> samples;
 };
 

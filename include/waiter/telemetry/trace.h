@@ -231,7 +231,7 @@ class WaitTracer : public WaitObserver {
     Span wait;
     Context wait_context;
     std::optional<Span> poll;
-    Context context;  // Of the poll, or of the wait. Guarded by `mutex_`.
+    Context context;  // The poll's or the wait's. Guarded by `mutex_`.
     std::deque<Event> last;
   };
 

@@ -87,7 +87,7 @@ using BenchmarkRow = internal::poll_benchmark::Row;
 //
 // A row calls `function` three times before it measures, then again and again,
 // always on one thread and one call at a time; all rows, and all waits of a
-// row, share one copy. Polling goes on whatever it finds, and ignores
+// row, share one copy. Polling continues after any answer, and ignores
 // `retry_after`. Only a failure (`kFailed`) or an exception ends a row, with an
 // error in place of its figures.
 template <StatusFunction F>

@@ -16,10 +16,10 @@
 //     BOOST_TEST(Read(path) == "done");
 //   });
 //
-// testing/eventually.h says what they have in common with those of other
-// frameworks, and has their options. A matcher is a value or a function that
-// returns a `bool`. Values are printed by Boost.Test's `print_log_value`,
-// except text and values that it cannot print.
+// testing/eventually.h has their options, and the rules that hold for all
+// frameworks. A matcher is a value or a function that returns a `bool`. Values
+// are printed by Boost.Test's `print_log_value`, except text and values that it
+// cannot print.
 //
 // For Boost 1.73 and newer, which the program brings, as a library or by the
 // headers in boost/test/included/. Include this header after those. Assertions

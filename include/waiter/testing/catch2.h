@@ -13,10 +13,9 @@
 //     CHECK(Read(path) == "done");
 //   });
 //
-// testing/eventually.h says what they have in common with those of other
-// frameworks, and has their options. A matcher is a value, a function that
-// returns a `bool`, or a matcher of Catch2. Values are printed by
-// `Catch::StringMaker`, except text.
+// testing/eventually.h has their options, and the rules that hold for all
+// frameworks. A matcher is a value, a function that returns a `bool`, or a
+// matcher of Catch2. Values are printed by `Catch::StringMaker`, except text.
 //
 // For Catch2 2.13 and 3. The program brings Catch2; assertions belong on the
 // thread of the test, as Catch2's own do.
@@ -75,8 +74,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are those
-//   of the run;
+// * assertions that poll and other blocks may stand, whose failures are the
+//   run's;
 // * SKIP ends the test as skipped.
 #define CHECK_POLLED(...)                                               \
   ::waiter::internal::Catch2::Check(static_cast<bool>(__VA_ARGS__),     \

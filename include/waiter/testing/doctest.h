@@ -14,9 +14,9 @@
 //     CHECK_POLLED(Read(path) == "done");
 //   });
 //
-// testing/eventually.h says what they have in common with those of other
-// frameworks, and has their options. A matcher is a value or a function that
-// returns a `bool`. Values are printed by doctest's `toString`, except text.
+// testing/eventually.h has their options, and the rules that hold for all
+// frameworks. A matcher is a value or a function that returns a `bool`. Values
+// are printed by doctest's `toString`, except text.
 //
 // The program brings doctest.
 
@@ -61,8 +61,8 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are those
-//   of the run;
+// * assertions that poll and other blocks may stand, whose failures are the
+//   run's;
 // * doctest has no way to skip a test.
 #define CHECK_EVENTUALLY_PASSES(...)                                    \
   ::waiter::internal::Doctest::Report(                                  \

@@ -136,7 +136,7 @@ struct EventuallyOptions {
   // `SimulatedClock`, it is scaled and cut as described above.
   OptionalDuration timeout = std::nullopt;
 
-  // Delays between polls, whatever they find.
+  // Delays between polls, after any answer.
   EventuallyBackoff backoff = {};
 
   // Delays from somewhere else than `backoff`, such as a list whose last delay
@@ -145,9 +145,9 @@ struct EventuallyOptions {
   //   {.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s})}
   SharedDelaySource delay_source = nullptr;
 
-  // Time for which the expression must match, and number of consecutive polls
-  // in which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER;
-  // if both fields have their defaults, that is the environment variable
+  // How long the expression must match, and number of consecutive polls in
+  // which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER; if
+  // both fields have their defaults, that is the environment variable
   // WAITER_TEST_HOLD_FOR, otherwise 100 ms.
   OptionalDuration hold_for = std::nullopt;
   int64_t successes_required = 1;
@@ -209,10 +209,10 @@ ExceptionFilter RetryOn() {
 //   }
 //   EXPECT_EVENTUALLY(StateOf(job), "DONE");
 //
-// It is `Failed` (poll.h), so a status function outside of tests may return it,
-// too. `TryAgainAfter` (poll.h) sets the delay before the next poll in the same
-// two ways. Neither is a `std::exception`, so that code which catches those
-// lets them pass.
+// It is `Failed` (poll.h), so a status function outside of tests may also
+// return it. `TryAgainAfter` (poll.h) sets the delay before the next poll in
+// the same two ways. Neither is a `std::exception`, so that code which catches
+// those lets them pass.
 inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
 
 // Options for all assertions that begin while this object exists, on any
@@ -263,7 +263,7 @@ class FailIf {
 //   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
 //                waiter::PassIf("DONE"));
 //
-// A value that violates the assertion fails it, whatever this matches. In
+// A value that violates the assertion fails it, even if this matches. In
 // EVENTUALLY, which passes at the first match anyway, it is an error. A
 // `WaitObserver` sees a wait that this ends as cancelled.
 template <typename M>

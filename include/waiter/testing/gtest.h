@@ -14,8 +14,8 @@
 //     EXPECT_EQ(Read(path), "done");
 //   });
 //
-// testing/eventually.h says what they have in common with those of other
-// frameworks, and has their options. Matchers are gMock's.
+// testing/eventually.h has their options, and the rules that hold for all
+// frameworks. Matchers are gMock's.
 //
 // A test that passes records the largest share of a limit that it used as the
 // property "eventually_limit_used"; tools/near_misses lists the highest ones.

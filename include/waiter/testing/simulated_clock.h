@@ -89,16 +89,16 @@ class SimulatedClock final : public Clock {
       : SimulatedClock(mode, StallGuard{}) {}
   SimulatedClock(Mode mode, StallGuard guard);
 
-  // A thread for which the clock waits: the time jumps only while all
-  // participants are asleep on it. Other threads may sleep on it, too, but the
+  // A thread that the clock waits for: the time jumps only while all
+  // participants are asleep on it. Other threads may also sleep on it, but the
   // clock does not wait for them. Without participants, the time jumps as soon
   // as one thread sleeps.
   //
   // Stands for the thread that makes it, or, once it has been moved, for the
   // next other thread that sleeps and is no participant yet. A thread that
   // announces itself after another thread has moved the time, and while that
-  // thread goes on to sleep, would see hours pass at random. The clock reports
-  // this by the `StallGuard`.
+  // thread continues to sleep, would see hours pass at random. The clock
+  // reports this by the `StallGuard`.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -227,9 +227,8 @@ class SimulatedClock final : public Clock {
 //                           absl::Seconds(3), absl::Seconds(7)));
 
 // Answers with its steps in order, and repeats the last one for ever. Pass it
-// by `std::ref`, because a copy keeps a record of its own; it must then outlive
-// the wait. Thread-compatible: one wait at a time polls it. `T` must be
-// copyable.
+// by `std::ref`, because a copy keeps its own record; it must then outlive the
+// wait. Thread-compatible: one wait at a time polls it. `T` must be copyable.
 template <typename T = void>
 class ScriptedPoll {
  public:

@@ -203,7 +203,7 @@ TEST(HttpFlagsTest, SecretsNameTheirHost) {
   ASSERT_TRUE(named.Parse({"--header@web=Authorization: secret"}).ok());
   EXPECT_TRUE(HttpFlags::CheckHosts(named, {.http = {"a", "b"}}).ok());
 
-  // A call of gRPC has a body of its own.
+  // A call of gRPC has its own body.
   Flags data("waiter", "", "");
   HttpFlags http_of_data;
   http_of_data.AddTo(data);

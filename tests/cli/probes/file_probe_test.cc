@@ -145,7 +145,7 @@ TEST_F(FileProbeTest, HangingFileSystemIsNamed) {
   EXPECT_EQ(found_->detail, "no answer from the file system within 10s");
   EXPECT_FALSE(found_->absent);
 
-  // The next poll gets the result of the call under way.
+  // The next poll gets the result of the call in progress.
   EXPECT_EQ(Poll(*probe).detail, "no such file");
 }
 

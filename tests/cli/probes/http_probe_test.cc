@@ -749,7 +749,7 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
             .byte_by_byte = true});
   EXPECT_EQ(pieces.status, PollStatus::kSuccess) << pieces.detail;
 
-  // The trailers are those of the answer, not of the interim answer before it.
+  // The trailers are the answer's, not of the interim answer before it.
   const Finding late =
       poll({settings +
             Frame(kHeaders, kEndHeaders,

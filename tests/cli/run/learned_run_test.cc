@@ -73,8 +73,8 @@ class LearnedRunTest : public testing::Test {
             getpid())) {}
   ~LearnedRunTest() override { std::remove(path_.c_str()); }
 
-  // Waits, in a process of its own, so to speak, for targets that become ready
-  // after these times. Returns the number of polls.
+  // Waits, in its own process, so to speak, for targets that become ready after
+  // these times. Returns the number of polls.
   int64_t PollsOfRun(const std::vector<absl::Duration>& ready,
                      WaitRunOptions options = {}) {
     SimulatedClock clock;

@@ -25,7 +25,7 @@
 namespace waiter::cli {
 namespace {
 
-// Answers at once if it has an answer, otherwise when its time is over.
+// Answers immediately if it has an answer, otherwise when its time is over.
 class FakeProbe : public Probe {
  public:
   explicit FakeProbe(std::string answer) : answer_(std::move(answer)) {}

@@ -576,7 +576,7 @@ TEST_F(AtOnceTest, StopBetweenTwoRoundsEndsTheRun) {
 
 class SavedRunTest : public WaitRunTest {
  protected:
-  // Adds the targets of a run that goes on from the file, or begins it.
+  // Adds the targets of a run that continues from the file, or begins it.
   void Begin() {
     std::vector<std::string> texts;
     for (const WaitTarget& target : targets_) texts.push_back(target.text);

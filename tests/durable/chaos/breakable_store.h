@@ -48,8 +48,8 @@ class BreakableStore {
 
   // Returns the URL for a program that is to reach the store through `port`.
   virtual std::string Url(int port) const = 0;
-  // The port of the server, which changes when it starts again, or 0 if there
-  // is none.
+  // The port of the server, which changes when it starts again, or 0 without
+  // one.
   virtual int port() const { return 0; }
   // Whether each program has the time of its own clock for the store's.
   virtual bool has_local_clock() const { return false; }

@@ -88,7 +88,7 @@ constexpr double kRecovery = 18;
 // The last waits are enqueued so long before the end of the run, and end by
 // then.
 constexpr double kLastPart = 8;
-// Time for calls that were under way when a fault ended.
+// Time for calls that were in progress when a fault ended.
 constexpr double kAftermath = 3;
 
 // Waits that workers hold, because their delays are below a third of a lease.

@@ -39,7 +39,7 @@ class ClusterBreaker {
     std::optional<double> lost_from = {};
   };
 
-  // Starts the nodes. `partitions` are those of the waits.
+  // Starts the nodes. `partitions` are the waits'.
   explicit ClusterBreaker(int partitions) : partitions_(partitions) {}
   ~ClusterBreaker() { ends_ = true; }
   ClusterBreaker(const ClusterBreaker&) = delete;

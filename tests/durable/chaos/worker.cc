@@ -73,7 +73,7 @@ absl::StatusOr<std::shared_ptr<WaitStore>> OpenWhenUnlocked() {
 }
 
 int Main() {
-  // Each thread that polls has a connection of its own.
+  // Each thread that polls has its own connection.
   const auto poll = [](const DurablePoll& asked) -> Poll<std::string> {
     thread_local Api api;
     if (!api.IsReady(asked)) return NotReady();

@@ -26,7 +26,7 @@ namespace {
 constexpr double kLoss = 2;
 // The timeout of calls, after which no answer counts.
 constexpr double kCallTimeout = 1;
-// A member goes on alone 2 s after it sent a request, which it may have done
+// A member continues alone 2 s after it sent a request, which it may have done
 // before the fault.
 constexpr double kLeastTimeToLocal = 1;
 // And it does so by then, as three requests take their timeout each.
@@ -242,7 +242,7 @@ struct CutOff {
   double to;
   double rate_share;
   double quota_share;
-  bool is_alone;  // The store may serve others meanwhile.
+  bool is_alone;  // The store may serve others in the meantime.
 };
 
 // The number of members that a worker counts at least.
@@ -453,7 +453,7 @@ std::vector<std::string> CheckRate(const History& history) {
   const Budgets& budgets = history.budgets;
   Allowance allowance = StoreAllowance(history);
   // Members that are cut off use their parts beside what the store grants to
-  // the others, and begin anew.
+  // the others, and begin again.
   const std::vector<CutOff> cuts = CutOffs(history);
   const std::vector<Allowance::Surplus> surplus =
       SurplusOf(cuts, &CutOff::rate_share, budgets.rate);

@@ -348,7 +348,7 @@ void AddRetries(History& history, double time, int count) {
 
 TEST_F(CheckerTest, RetriesBeyondTheQuotaAreFound) {
   const Budgets& budgets = history_.budgets;
-  // A call of each worker may be under way.
+  // A call of each worker may be in progress.
   const auto most = static_cast<int>(
       (budgets.capacity + 16 * budgets.retry_cost) / budgets.retry_cost);
   AddRetries(history_, 30, most);

@@ -41,7 +41,7 @@ struct AnswerRecord {
   Answer answer = Answer::kNotReady;
 };
 
-// A process. One that takes the place of another has a number of its own.
+// A process. One that takes the place of another has its own number.
 struct WorkerLife {
   int worker = 0;
   double from = 0;

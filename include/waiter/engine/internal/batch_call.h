@@ -53,7 +53,7 @@ absl::StatusOr<AnswersByKey<Key, T>> TryBatchCall(
   }
 }
 
-// Returns the status of a call for `keys`, for its rate limiter: that of its
+// Returns the status of a call for `keys`, for its rate limiter: from its
 // error, otherwise throttled if a poll of `keys` was, otherwise success.
 template <typename Key, typename T>
 PollStatus StatusOfBatchCall(const absl::StatusOr<AnswersByKey<Key, T>>& answer,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Start of many waits at once on the workers of a `WaitEngine`
+// Starts many waits together on the workers of a `WaitEngine`
 // (engine/engine.h), with one request to each worker:
 //
 //   BatchStarter batch(workers);

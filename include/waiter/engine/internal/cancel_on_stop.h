@@ -28,7 +28,7 @@
 namespace waiter::internal {
 
 // Cancels a wait on request. Deletes itself once it is released and no request
-// is under way.
+// is in progress.
 class StopLink {
  public:
   explicit StopLink(waiter::stop_token stop) : stop_(std::move(stop)) {}
@@ -96,8 +96,8 @@ class CancelOnStop {
   // this, or the object to which it was moved, is destroyed.
   StopLink* link() const { return link_; }
 
-  // Lets a request of a stop cancel `wait` from now on, and cancels it at once
-  // if there was one. Throws nothing.
+  // Lets a request of a stop cancel `wait` from now on, and cancels it
+  // immediately if there was one. Throws nothing.
   static void Arm(StopLink* link, const WaitHandle& wait) {
     if (link != nullptr) link->Arm(wait.wait_);
   }

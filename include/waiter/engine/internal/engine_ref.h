@@ -22,8 +22,8 @@ class EngineWorkerRef {
  public:
   EngineWorkerRef() = default;
   explicit EngineWorkerRef(EngineWorker& worker);
-  // Returns the owner of a reference that the worker counts itself: the one
-  // with which it is made, or that of a handle.
+  // Returns the owner of a reference that the worker counts: the first one, or
+  // a handle.
   static EngineWorkerRef Adopt(EngineWorker& worker) {
     EngineWorkerRef ref;
     ref.worker_ = &worker;
@@ -52,9 +52,9 @@ class EngineWorkerRef {
   EngineWorker* worker_ = nullptr;
 };
 
-// A reference to one wait. Records are reused, and each wait in a record has a
-// generation of its own: if the record's generation is another one, the wait
-// has ended.
+// A reference to one wait. Records are reused, and each wait in a record has
+// its own generation: if the record's generation is another one, the wait has
+// ended.
 struct EngineWaitRef {
   EngineWorkerRef worker;
   EngineRecord* record = nullptr;

@@ -130,11 +130,11 @@ struct EngineOps {
   void (*take)(void* task, EngineAnswer& answer, EngineStep& step);
   // Calls back without a value.
   void (*finish)(void* task, WaitReport&& report);
-  // Returns the name of the wait. Null if that of its policy applies.
+  // Returns the name of the wait. Null if its policy's applies.
   std::string_view (*name)(const void* task);
-  // Returns the token of the wait to go on with. Null for a new wait.
+  // Returns the token of the wait to continue with. Null for a new wait.
   const WaitToken& (*token)(const void* task);
-  // Returns whether the asynchronous poll under way is awaited beyond the
+  // Returns whether the asynchronous poll in progress is awaited beyond the
   // deadline. Null if none is. Synchronous polls always are.
   bool (*is_awaited)(const void* task);
   // Destroys the two functions.

@@ -11,7 +11,7 @@
 //   if (!(old & kBusy)) post      RunDue, set the timer
 //                                 if (flags != kBusy) post, else flags = 0
 //
-// So at most one turn is posted or under way, which needs no strand, and a
+// So at most one turn is posted or in progress, which needs no strand, and a
 // request during a turn is followed by another turn.
 
 #ifndef WAITER_INTEROP_INTERNAL_ASIO_DRIVER_H_
@@ -50,7 +50,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   WaitEngine& MakeEngine(WaitEngineOptions options) {
     const MutexLock lock(mutex_);
     options.threads = 0;
-    options.clock = nullptr;  // The real clock, like that of the timer.
+    options.clock = nullptr;  // The real clock, like the timer's.
     options.wake = [this] { Request(kRequested); };
     engine_ = std::make_unique<WaitEngine>(options);
     return *engine_;
@@ -66,7 +66,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   }
 
  private:
-  static constexpr uint8_t kBusy = 1;  // A turn is posted, or under way.
+  static constexpr uint8_t kBusy = 1;  // A turn is posted, or in progress.
   static constexpr uint8_t kRequested = 2;
   static constexpr uint8_t kTimerFired = 4;
 

@@ -54,7 +54,7 @@ class AsioItems {
     last_ = last;
   }
 
-  // Returns null if there is none.
+  // Returns null if none.
   std::unique_ptr<AsioItem> TakeFirst() {
     std::unique_ptr<AsioItem> item = std::move(first_);
     if (item != nullptr) first_ = std::move(item->next_);

@@ -74,7 +74,7 @@ class AsioWait final : public AsioItem {
   }
 
  private:
-  // The handler has no executor of its own.
+  // The handler has no executor.
   static constexpr bool kIsSystem =
       std::is_same_v<Executor, boost::asio::system_executor>;
 

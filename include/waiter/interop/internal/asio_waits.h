@@ -65,8 +65,8 @@ class AsioWaits : public boost::asio::execution_context::service {
     }
 
     // To be called when the wait has ended without a callback. Destroys `item`,
-    // of which this is a part; at the end of the context only later, outside of
-    // the engine, which the handler may own.
+    // which contains this; at the end of the context only later, outside of the
+    // engine, which the handler may own.
     void Abandon(std::unique_ptr<AsioItem> item) {
       if (waits_ != nullptr) {
         std::exchange(waits_, nullptr)->Bury(*this, std::move(item));

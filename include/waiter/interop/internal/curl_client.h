@@ -66,8 +66,8 @@ class CurlClient {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  // Sends the request and returns its outcome, within `poll.timeout`, and at
-  // once when a stop is requested.
+  // Sends the request and returns its outcome, within `poll.timeout`, and
+  // immediately when a stop is requested.
   HttpOutcome Send(const PollContext& poll) {
     if (!is_ready_) {
       if (absl::Status status = Prepare(); !status.ok()) {
@@ -312,7 +312,7 @@ class CurlClient {
   bool is_ready_ = false;
   bool follows_ = false;
   bool remembers_ = false;
-  bool is_redirected_ = false;  // The transfer under way.
+  bool is_redirected_ = false;  // The transfer in progress.
   HttpMemory memory_;
   CurlLines headers_;
   CurlLines plain_headers_;  // Without the headers of the user.

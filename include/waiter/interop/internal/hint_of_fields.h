@@ -39,7 +39,7 @@ std::optional<HintUnit> UnitOfHint(std::string_view field_name);
 // Reads a date of HTTP from ten years before `now` on.
 std::optional<absl::Time> ReadHttpDate(std::string_view value, absl::Time now);
 
-// Returns the clock of the server: that of the field `Date`, or `now`.
+// Returns the clock of the server: the time in the field `Date`, or `now`.
 template <typename Fields>
 absl::Time ServerTime(const Fields& fields, absl::Time now) {
   for (const auto& [name, value] : fields) {

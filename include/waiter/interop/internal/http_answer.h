@@ -22,7 +22,7 @@
 
 namespace waiter::internal {
 
-// A response, or why there is none.
+// A response, or the reason for its absence.
 struct HttpOutcome {
   enum class Failure : uint8_t {
     kNone,

@@ -102,19 +102,19 @@ struct HttpVerdict {
   enum class Reason : uint8_t {
     kStatus,     // The status, with its fields.
     kUnmet,      // One of `succeed_if` does not hold.
-    kUnknown,    // One of `succeed_if` cannot be told from the response.
+    kUnknown,    // One of `succeed_if` is unknown from the response.
     kCondition,  // One of `fail_if` holds.
   };
 
   PollStatus status = PollStatus::kNotReady;
   Reason reason = Reason::kStatus;
 
-  // What decided, if that is more than the status of the response: what one of
+  // The reason, if that is more than the status of the response: what one of
   // `succeed_if` misses, or which of `fail_if` holds, and the first line of the
   // server's error text.
   std::string why = {};
 
-  // Delay before the next poll for which the server asked, and the part of the
+  // Delay before the next poll that the server asked for, and the part of the
   // response that says so, such as "Retry-After: 120". Of a value that is no
   // plausible time, `ignored_retry_after` has the text.
   RetryAfter retry_after = {};
@@ -151,10 +151,9 @@ HttpVerdict JudgeHttp(const HttpRules& rules, const HttpResponse& response,
 // has no body, by its status, or one in UTF-16.
 absl::StatusOr<std::string_view> TextBodyOf(const HttpResponse& response);
 
-// Returns the first line of the text of an error in a body: of
-// `error.message`, `message`, `reason`, `statusMessage` or `error`, the first
-// that is a string with text. Printable, and at most 200 characters; empty if
-// there is none.
+// Returns the first line of the text of an error in a body: of `error.message`,
+// `message`, `reason`, `statusMessage` or `error`, the first that is a string
+// with text. Printable, and at most 200 characters; empty if none.
 std::string ErrorTextOf(std::string_view body);
 
 }  // namespace waiter

@@ -51,16 +51,16 @@ struct HttpResponse {
   std::string body = {};
   bool body_is_cut = false;
 
-  // Whether the server answered 304, so that status and body are those of an
+  // Whether the server answered 304, so that status and body come from an
   // earlier response, which still holds.
   bool not_modified = false;
 
-  // Delay for which the server asked, by `Retry-After` or another part of the
+  // Delay that the server asked for, by `Retry-After` or another part of the
   // response; `JudgeHttp` (internal/http_judge.h) has the list.
   RetryAfter retry_after = {};
 
   // Returns the value of the first field with this name, ignoring case; empty
-  // if there is none. Valid as long as this object is unchanged.
+  // without one. Valid as long as this object is unchanged.
   std::string_view header(std::string_view name) const;
 };
 

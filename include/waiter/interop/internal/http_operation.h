@@ -132,7 +132,7 @@ struct HttpOperationPlan {
 };
 
 struct HttpOperationStep {
-  // What the poll has found; a success if the operation has succeeded and the
+  // The finding of the poll; a success if the operation has succeeded and the
   // response is the result.
   Poll<> poll = PollStatus::kNotReady;
 
@@ -270,10 +270,10 @@ class HttpOperationTracker {
   bool may_be_done_ = false;  // A 2xx that says nothing is success.
   bool offers_wait_ = true;
   Source source_ = Source::kRequest;
-  std::string method_;      // Of the start; a redirect may change it.
-  std::string url_;         // Of the start or the status.
-  std::string result_url_;  // Of the result; empty if there is none.
-  std::string hop_url_;     // Of the next request only; mostly empty.
+  std::string method_;      // The start's; a redirect may change it.
+  std::string url_;         // The start's or the status's.
+  std::string result_url_;  // The result's; empty if none.
+  std::string hop_url_;     // For the next request only; mostly empty.
   int redirects_ = 0;       // In a row.
   absl::Time started_ = absl::InfinitePast();
 };

@@ -112,7 +112,7 @@ class SharedCurlClient {
   std::optional<HttpOutcome> last_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_began_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_ended_ ABSL_GUARDED_BY(mutex_);
-  uint64_t ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // Of `last_`.
+  uint64_t ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // `last_`'s.
 };
 
 }  // namespace internal
@@ -131,8 +131,8 @@ class SharedCurlClient {
 // A poll takes a response that came at most `max_age` before it, or while it
 // waits for one; with zero, only polls at the same time share. The first poll
 // of a wait takes only one whose request began after that poll, so that a wait
-// never sees what was true before it. A poll that was stopped or ran out of its
-// own time is not shared.
+// never sees what was true before it. A poll that was stopped or ran out of
+// time is not shared.
 //
 // Thread-safe.
 class HttpShare {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of interop/http.h that asks a server to hold a request until there
-// is news, and knows whether it does. Needs no libcurl, for clients of your
-// own:
+// is news, and knows whether it does. Needs no libcurl, for your own clients:
 //
 //   waiter::LongPolls long_polls({.hold = absl::Seconds(30)});
 //   ...
@@ -25,8 +24,8 @@
 namespace waiter {
 
 struct HttpLongPoll {
-  // Time for which the server may hold a request: within 1 s and 1 h, or zero
-  // for no long polls.
+  // How long the server may hold a request: within 1 s and 1 h, or zero for no
+  // long polls.
   Duration hold = absl::ZeroDuration();
 
   // Parameter of the URL that has the number of seconds, as in `?wait=30`.
@@ -53,17 +52,17 @@ class LongPolls {
   explicit LongPolls(HttpLongPoll options);
 
   // Begins a request, at `now`, of a poll that may take `timeout`. Returns the
-  // whole seconds for which it asks: less than `timeout` by a tenth, within 1 s
-  // and 10 s, so that the answer still comes in time. Zero if that leaves less
-  // than a second: an ordinary request.
+  // whole seconds to ask for: less than `timeout` by a tenth, within 1 s and 10
+  // s, so that the answer still comes in time. Zero if that leaves less than a
+  // second: an ordinary request.
   absl::Duration Begin(absl::Duration timeout, MonotonicTime now);
 
   // Return the URL of the request that has begun, and the fields to add to it.
   std::string Url(const std::string& url) const;
   HttpFields Fields() const;
 
-  // Ends the request, at `now`, with the status of its response, or with 0 if
-  // there was none. Returns whether the next poll should follow immediately. A
+  // Ends the request, at `now`, with the status of its response, or with 0
+  // without one. Returns whether the next poll should follow immediately. A
   // request that the client itself stopped says nothing: do not call this.
   bool End(int status, MonotonicTime now);
 
@@ -73,7 +72,7 @@ class LongPolls {
   bool holds_ = false;    // The last request was held.
   bool was_cut_ = false;  // The last request was cut.
 
-  // Of the request under way.
+  // The hold of the request in progress.
   absl::Duration hold_;
   MonotonicTime sent_;
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A wait whose polls and sleeps are made by a loop of another library, which
-// asks after each poll whether to go on and how long to sleep.
+// asks after each poll whether to continue and how long to sleep.
 
 #ifndef WAITER_INTEROP_INTERNAL_POLLING_STEPS_H_
 #define WAITER_INTEROP_INTERNAL_POLLING_STEPS_H_

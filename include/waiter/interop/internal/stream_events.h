@@ -39,7 +39,7 @@ class StreamEvents {
   void Read(std::string_view bytes,
             absl::FunctionRef<void(std::string_view)> on_event);
 
-  // Returns the delay before the next connection for which the server asked.
+  // Returns the delay before the next connection that the server asked for.
   std::optional<absl::Duration> retry() const { return retry_; }
 
  private:

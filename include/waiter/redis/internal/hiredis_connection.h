@@ -33,7 +33,7 @@ class HiredisConnection final : public RedisConnection {
     return LookUpHost(host);
   }
 
-  // hiredis would look up a name, and block meanwhile; `host` is an address.
+  // hiredis would block while it looks up a name; `host` is an address.
   static absl::StatusOr<std::unique_ptr<RedisConnection>> Connect(
       const std::string& host, int port, Events events) {
     redisAsyncContext* const context = redisAsyncConnect(host.c_str(), port);

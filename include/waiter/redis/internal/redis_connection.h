@@ -23,7 +23,7 @@ namespace waiter::internal {
 // For one thread. Never blocks. All callbacks come during `OnReady` and `Send`.
 class RedisConnection {
  public:
-  // Called by a connection, which must not be destroyed meanwhile.
+  // Called by a connection, which must not be destroyed during the call.
   struct Events {
     std::function<void()> on_connected;
     // `reply` is null if the connection ended before it came.
@@ -53,8 +53,8 @@ struct RedisConnector {
       const std::string& host, int port, RedisConnection::Events events)>
       connect;
   // Returns the addresses of a host, as text, the best one first. It may block
-  // for long, and is called on a thread of its own; `connect` then gets one of
-  // them. If it is null, `connect` gets the host.
+  // for long, and is called on its own thread; `connect` then gets one of them.
+  // If it is null, `connect` gets the host.
   std::function<absl::StatusOr<std::vector<std::string>>(
       const std::string& host)>
       resolve = nullptr;

@@ -92,7 +92,8 @@ class Subject {
     return found;
   }
 
-  // The same for a wait that goes on, unless this poll `is_last` or has failed.
+  // The same for a wait that continues, unless this poll `is_last` or has
+  // failed.
   template <typename... Context>
   waiter::Poll<> PollOn(bool is_last, const Context&... context) {
     waiter::Poll<> found = Poll(context...);

@@ -123,7 +123,7 @@ struct Catch2 {
 
 #if WAITER_CATCH2_VERSION == 2
 
-// Stands in for the run during a round: takes results of assertions, and lets
+// Replaces the run during a round: takes results of assertions, and lets
 // everything else through.
 class Catch2::Capture final : public ::Catch::IResultCapture {
   using Info = ::Catch::AssertionInfo;

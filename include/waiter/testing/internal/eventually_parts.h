@@ -106,7 +106,7 @@ absl::Status ErrorIn(const T&) {
   return absl::OkStatus();
 }
 
-// Text, but not `nullptr`, from which a `std::string_view` converts, too.
+// Text, but not `nullptr`, which also converts to a `std::string_view`.
 template <typename T>
 concept Text = std::convertible_to<const T&, std::string_view> &&
     !std::same_as<T, std::nullptr_t>;
@@ -173,8 +173,8 @@ struct ValueMatcher {
   std::function<std::string()> describe;
 };
 
-// Compares as users expect: text by its characters, and integers by their
-// values whatever their types are.
+// Compares as users expect: text by its characters, and integers of all types
+// by their values.
 template <typename T, typename M>
 bool IsEqual(const T& value, const M& expected) {
   if constexpr (Text<T> && Text<M>) {

@@ -56,8 +56,8 @@ struct Look {
 // One expression with its matchers, or one block.
 class Subject {
  public:
-  // Evaluates the subject once. If `describe` is true, `Look::seen` is set for
-  // a value that matches, too.
+  // Evaluates the subject once. If `describe` is true, `Look::seen` is set also
+  // for a value that matches.
   virtual Look Poll(bool describe) = 0;
 
   // Returns the description of a value that matches.
@@ -106,10 +106,10 @@ struct BlockHooks {
   void (*record_limit_used)(double share, const Site& site);
 };
 
-// The same for a block of assertions, all of which must pass in one round. If
-// the last round skips the test, the result is OK, and `skip` says why. Null
-// stands for no options. `run_round` runs what it gets, once, and may not catch
-// other exceptions than those by which the framework ends a round.
+// The same for a block of assertions, which must all pass in one round. If the
+// last round skips the test, the result is OK, and `skip` says why. Null stands
+// for no options. `run_round` runs what it gets, once, and may not catch other
+// exceptions than those by which the framework ends a round.
 absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
                        const BlockHooks& hooks,
                        Round (*run_round)(absl::FunctionRef<void()> block),

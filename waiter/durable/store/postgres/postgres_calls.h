@@ -65,8 +65,7 @@ class PostgresCalls {
   PostgresRequest<WaitServer> Inspect() const;
 
  private:
-  // Returns "SELECT * FROM SCHEMA.store_FUNCTION(...)", of which the parameters
-  // are to be added.
+  // Returns "SELECT * FROM SCHEMA.store_FUNCTION(...)", without its parameters.
   PostgresStatement Call(std::string_view function, int parameters) const;
   // With the three parameters of the partition.
   PostgresStatement CallOn(const WaitPartition& partition,

@@ -136,7 +136,7 @@ class PostgresLoop : public std::enable_shared_from_this<PostgresLoop> {
   const PostgresConfig config_;
   const std::chrono::nanoseconds call_timeout_;
   const WakePipe pipe_;
-  Thread thread_;  // Of `Start` and `Stop`.
+  Thread thread_;  // Runs from `Start` to `Stop`.
 
   std::optional<PostgresSession> session_;
   Calls queue_;      // To share transactions.

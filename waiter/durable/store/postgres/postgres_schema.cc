@@ -38,8 +38,8 @@ constexpr const char* kAttributes =
     "SET enable_hashjoin = off SET enable_mergejoin = off "
     "SET plan_cache_mode = force_generic_plan SET jit = off";
 
-// The lock is that of the transaction, so that it works behind PgBouncer. Its
-// key begins with "Wait".
+// The lock is the transaction's, so that it works behind PgBouncer. Its key
+// begins with "Wait".
 constexpr const char* kBegin = R"sql(
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL client_min_messages = warning;

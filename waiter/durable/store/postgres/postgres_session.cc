@@ -132,7 +132,7 @@ void PostgresSession::Ask(const std::string& sql, Phase phase) {
 void PostgresSession::Flush() {
   const int left = library_.flush(connection_);
   wants_to_write_ = left == 1;
-  // An error is that of the next read as well.
+  // The next read also gets an error.
 }
 
 void PostgresSession::ReadResults() {

@@ -49,8 +49,8 @@ class PostgresSession {
     // OK after a commit. kUnavailable if it is not known whether there was one.
     // All others: nothing has happened.
     absl::Status status;
-    std::string sqlstate = {};            // Of an error of the server.
-    std::vector<PostgresRows> rows = {};  // Of each statement.
+    std::string sqlstate = {};            // The code of a server error.
+    std::vector<PostgresRows> rows = {};  // One for each statement.
   };
 
   // Begins to connect. Both must outlive this.
@@ -119,7 +119,7 @@ class PostgresSession {
   absl::Status error_;
   bool wants_to_write_ = false;
   bool has_made_tables_ = false;
-  absl::Status opening_error_;  // Of the query of this phase.
+  absl::Status opening_error_;  // Outcome of this phase's query.
 
   // Results that the transaction still has, of its statements and of those
   // around them.

@@ -29,7 +29,7 @@ class SqliteClock {
   explicit SqliteClock(int64_t offset_us) : offset_us_(offset_us) {}
 
   // Returns the time in microseconds since 1970. `boot_us` is the time since
-  // the start of the machine, and begins anew with each.
+  // the start of the machine, and begins again with each.
   int64_t Now(int64_t wall_us, int64_t boot_us) {
     const int64_t least = boot_us + offset_us_;
     if (wall_us > least + kToleranceUs) offset_us_ = wall_us - boot_us;

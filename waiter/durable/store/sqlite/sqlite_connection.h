@@ -33,7 +33,7 @@
 
 namespace waiter::internal {
 
-// What sqlite3.h calls SQLITE_OK and so on; the numbers never change.
+// SQLITE_OK and so on of sqlite3.h; the numbers never change.
 inline constexpr int kSqliteOk = 0;
 inline constexpr int kSqliteError = 1;
 inline constexpr int kSqliteBusy = 5;
@@ -66,7 +66,7 @@ class SqliteRows {
   // Goes to the next row, or the first one. Returns false at the end.
   bool Next();
 
-  // Of the row. NULL is zero, or empty.
+  // Return columns of the row. NULL is zero, or empty.
   int64_t Number(int column) const;
   std::string Bytes(int column) const;
   bool IsNull(int column) const;

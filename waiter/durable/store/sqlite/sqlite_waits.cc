@@ -347,7 +347,7 @@ void SqliteWaits::SetValue(PartitionId partition, const SettleItem& item) {
       SqliteBlob{item.value}, partition, SqliteBlob{item.key});
 }
 
-// Returns those of `held` that are to be cancelled.
+// Returns the ones of `held` that are to be cancelled.
 std::vector<std::string> SqliteWaits::Cancelled(
     PartitionId partition, const std::set<std::string>& held) {
   std::vector<std::string> cancelled;

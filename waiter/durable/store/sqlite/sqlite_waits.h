@@ -72,7 +72,7 @@ class SqliteWaits final : public BlockingWaitStore {
   absl::StatusOr<WaitServer> Inspect(const WaitPartition& partition) override;
 
  private:
-  // The identity of a partition in the file; zero is that of none.
+  // The identity of a partition in the file; zero is none.
   using PartitionId = int64_t;
 
   // A wait to be added.
@@ -131,7 +131,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                     const std::string& key, bool repairs);
 
   const std::unique_ptr<SqliteConnection> file_;
-  // Of this connection, without those of a transaction that failed.
+  // Known to this connection; a failed transaction adds none.
   absl::flat_hash_map<std::string, PartitionId> partitions_;
   SqliteClock clock_;
   // The time of the transaction, and the wall clock's.
