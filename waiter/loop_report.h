@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The accounts of a wait: its report with the history, the events of its
+// The records of a wait: its report with the history, the events of its
 // observer, its checkpoints, and its end.
 //
 // Functions that say "for details" are needed only if

@@ -25,7 +25,7 @@ struct DurableLook {
   DurableStats stats;
   // Since the look before; unset in the first one.
   std::optional<double> polls_per_second;
-  int64_t workers = 0;  // The space's.
+  int64_t workers = 0;  // In the whole space.
 };
 
 // Return a line without its end. The target of a wait is shown without secrets.

@@ -41,9 +41,9 @@ struct PlayedPolicy {
 
 struct LearnedPlan {
   std::string operation;
-  int64_t durations = 0;      // That are known.
-  int64_t ends = 0;           // How many of those.
-  int64_t damaged_lines = 0;  // The file's.
+  int64_t durations = 0;      // Known durations.
+  int64_t ends = 0;           // Durations with a known end.
+  int64_t damaged_lines = 0;  // In the file.
   LearnedSchedule schedule;
 
   // Learned delays, then policies to compare them with; empty if there are too

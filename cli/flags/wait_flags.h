@@ -52,8 +52,8 @@ class WaitFlags {
                                          size_t targets) const;
 
   // Returns the time for each poll of the target that is called `label`, in
-  // which the target may hold a request for `hold`. Unset: all targets'. An
-  // error says that such a poll does not fit into --slice.
+  // which the target may hold a request for `hold`. Unset: the time for
+  // all targets. An error says that such a poll does not fit into --slice.
   absl::StatusOr<std::optional<absl::Duration>> ProbeTimeoutOf(
       const std::string& label, absl::Duration hold) const;
 

@@ -82,7 +82,7 @@ class McpSession {
     absl::Time created;
     absl::Time updated;
     bool is_task = false;
-    absl::Duration time_to_live = absl::InfiniteDuration();  // A task's.
+    absl::Duration time_to_live = absl::InfiniteDuration();  // For a task.
   };
 
   // A request that is answered later.

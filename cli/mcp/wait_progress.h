@@ -76,7 +76,7 @@ class WaitProgress {
   int64_t polls_ = 0;
   State state_ = State::kWaiting;
   MonotonicTime ended_ = {};
-  std::string reason_;   // The summary's.
+  std::string reason_;   // For the summary.
   std::string message_;  // Why it ended, for people.
 };
 

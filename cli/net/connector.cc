@@ -54,8 +54,8 @@ std::vector<SocketAddress> Interleaved(
   return mixed;
 }
 
-// A socket that connects to its own port machine on which no server listens may
-// get this very port, and is then connected to itself.
+// A socket that connects to a local port without a listener may get this very
+// port, and is then connected to itself.
 bool IsConnectedToItself(int fd) {
   SocketAddress self;
   SocketAddress peer;

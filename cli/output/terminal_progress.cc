@@ -34,8 +34,8 @@ constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 constexpr std::string_view kNoWrap = "\x1b[?7l";
 constexpr std::string_view kWrap = "\x1b[?7h";
 
-// Lines are cleared one by one. A terminal may add a screen that is cleared
-// immediately to its history, which would happen ten times a second.
+// Lines are cleared one by one. If the whole screen is cleared in one step, a
+// terminal may add it to its history, here ten times a second.
 constexpr std::string_view kClearLine = "\x1b[2K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 

@@ -57,7 +57,7 @@ int64_t Misses(const TargetState& target) {
          target.counts[static_cast<size_t>(PollStatus::kSuccess)];
 }
 
-// Returns whether the wait for the target has ended without hope.
+// Returns whether the wait for the target has ended without success.
 bool HasFailed(const TargetState& target) {
   return target.reason.has_value() && target.reason != StopReason::kSuccess &&
          target.reason != StopReason::kCancelled;

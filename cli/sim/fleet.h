@@ -53,7 +53,7 @@ struct FleetOptions {
   WaitOptions policy = {};
 
   // Time within which the clients start, at uniformly random times. With zero,
-  // all start immediately.
+  // all start together.
   absl::Duration start_spread = absl::ZeroDuration();
 
   // Whether all clients wait for the same operation, whose time counts from

@@ -110,7 +110,7 @@ struct ServiceError {
     kConnection,  // No answer came: refused, reset, timed out.
   };
 
-  // Status of the HTTP response, or 0 if none.
+  // Status of the HTTP response, or 0 without a response.
   int http_status = 0;
 
   // Error code such as "ThrottlingException". Case matters. Text around the

@@ -135,7 +135,7 @@ struct WaitState {
   // Identity of the wait for its observer; 0 until the wait is announced.
   uint64_t id = 0;
 
-  // While an observer hears of a poll, the end of that poll.
+  // End of the last poll, while the hooks of an observer run.
   MonotonicTime poll_ended = {};
 
   // The streak: the last consecutive polls that found the same status. A streak

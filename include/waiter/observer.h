@@ -73,8 +73,8 @@ struct WaitIdentity {
 // A wait that begins.
 struct StartEvent {
   WaitIdentity wait;
-  // Until the deadline. Infinite without one, if the options are invalid, or if
-  // the handle was destroyed before the wait began.
+  // Time until the deadline. Infinite if the wait has no deadline, if the
+  // options are invalid, or if the handle was destroyed before the wait began.
   absl::Duration timeout;
   absl::Duration first_poll_delay;  // As in the options.
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The result and the argument of a status function. It returns the answer of
+// The result and the argument of a status function, which returns the answer of
 // one poll, `Poll<T>`: one of five statuses, and optionally a value, an error,
 // a short text for people, and the time for which the server asked not to be
 // polled (`retry_after`):

@@ -42,10 +42,10 @@
 // throw. Remove the token when the wait has ended: a process that continues
 // with it afterwards waits again.
 //
-// Time is carried over by the wall clock. Between the two waits, time passes by
-// the wall clock, and never backwards. So a clock that was set back never
-// lengthens a wait, and one that was set forward shortens it. Between two
-// machines, the difference of their clocks counts.
+// Time is carried over by the wall clock. While no process has the wait, as
+// much time passes as on the wall clock, but never less than none. So a clock
+// that was set back never lengthens a wait, and one that was set forward
+// shortens it. Between two machines, the difference of their clocks counts.
 
 #ifndef WAITER_TOKEN_H_
 #define WAITER_TOKEN_H_

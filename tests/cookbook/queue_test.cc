@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests a queue whose worker is its own thread.
+// Tests a queue with a worker thread.
 
 #include <condition_variable>
 #include <cstddef>

@@ -108,7 +108,7 @@ StopReason Reason(std::string_view outcome) {
 }
 
 // Makes the wait of `responses`, from `first` on, until it ends; returns where
-// the next one starts. `unit` is the delays'.
+// the next one starts. `unit` is the unit of the delays.
 size_t RunInvocation(WaitOptions options, const Json::Array& responses,
                      size_t first, absl::Duration unit) {
   TokenRecorder recorder(*options.budgets.retry_quota);

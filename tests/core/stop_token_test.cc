@@ -745,7 +745,7 @@ TYPED_TEST(StopTokenTest, RequestPublishesWhatWasBefore) {
   }
 }
 
-// Callbacks come and continue two threads while a third requests a stop.
+// Two threads add and remove callbacks while a third requests a stop.
 TYPED_TEST(StopTokenTest, CallbacksComeAndGoDuringARequest) {
   for (int i = 0; i < 50; ++i) {
     typename TypeParam::Source stop;

@@ -1368,7 +1368,7 @@ TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
   bench.Run(absl::Seconds(30));
   for (size_t first = 0; first < bench.polls.size(); ++first) {
     const size_t last = std::min(first + kRate, bench.polls.size() - 1);
-    // Slots of half a second may come immediately.
+    // Slots of half a second may come together.
     EXPECT_GE(bench.polls[last] - bench.polls[first] + absl::Seconds(0.6),
               absl::Seconds(1) * static_cast<double>(last - first) / kRate);
   }

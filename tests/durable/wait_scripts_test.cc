@@ -345,7 +345,7 @@ TEST_F(WaitScriptsTest, CheckTakesManyWaitsInSteps) {
   EXPECT_THAT(all.keys, ElementsAre("k4444", "k5555", "k7", "k8"));
 }
 
-// All members of a structure that is stored flat come immediately.
+// All members of a structure that is stored flat come in one reply.
 TEST_F(WaitScriptsTest, CheckTakesLargeFlatStructures) {
   server_->Run({"CONFIG", "SET", "hash-max-listpack-entries", "100000"});
   server_->Run({"CONFIG", "SET", "zset-max-listpack-entries", "100000"});

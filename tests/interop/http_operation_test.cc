@@ -521,7 +521,7 @@ TEST(HttpOperationTest, StateThatIsDamagedIsRefused) {
         << length;
   }
   EXPECT_FALSE(HttpOperationTracker::Restore(plan, saved + "x").ok());
-  // The addresses are checked as a server's.
+  // The addresses are checked as if a server had sent them.
   std::string moved = saved;
   moved.replace(moved.find("https://m/op"), 5, "http");
   EXPECT_FALSE(HttpOperationTracker::Restore(plan, moved).ok());

@@ -32,8 +32,8 @@
 namespace waiter {
 namespace {
 
-// The store as a process sees it that may stand still: what the store does
-// continues, and answers and timers come when the process does.
+// The store as seen by a process that may be paused: the store keeps working,
+// and answers and timers come when the process continues.
 class PausableStore final : public BudgetStore,
                             public std::enable_shared_from_this<PausableStore> {
  public:

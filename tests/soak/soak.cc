@@ -171,8 +171,8 @@ struct Owned {
   WaitHandle wait;
 };
 
-// Handles that functions of waits may use. Their waits are leaves, so that
-// nobody waits for a person who waits for him.
+// Handles that functions of waits may use. Their waits are leaves, so that no
+// two of them wait for each other.
 struct Leaves {
   std::mutex mutex;
   std::vector<Owned> waits;

@@ -234,7 +234,7 @@ inline void AddStopScenarios(std::vector<Scenario>& list) {
                   }});
 }
 
-// One outcome for everything that may are in a block.
+// One outcome for everything that a block may contain.
 inline void AddBlockScenarios(std::vector<Scenario>& list) {
   list.push_back({"block", [](ScenarioWorld& w) {
                     PASSES(

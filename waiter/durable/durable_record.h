@@ -57,7 +57,7 @@ struct DurableRecord {
 std::string CutMessage(std::string_view message);
 
 // Returns kInvalidArgument for bytes that are no record, and kUnimplemented for
-// a newer version.
+// a record of a newer version.
 absl::StatusOr<DurableRecord> ParseRecord(std::string_view bytes);
 
 // Returns the result of an ended wait.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The reply to INFO about a server of durable waits:
+// Reads the reply to INFO of a server of durable waits:
 //
 //   WaitServer server = ReadServer("redis_version:7.0.15\r\n...");
 //   for (const std::string& fault : server.faults) std::cerr << fault << "\n";
@@ -16,7 +16,7 @@
 namespace waiter::internal {
 
 // Takes the sections server, memory, persistence and replication, in one text.
-// An empty text comes from a server that does not tell.
+// It is empty if the server gives no information.
 WaitServer ReadServer(std::string_view text);
 
 }  // namespace waiter::internal

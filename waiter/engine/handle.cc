@@ -19,7 +19,8 @@ namespace internal {
 
 void WaitCanceller::Cancel() const {
   if (wait.worker.get() == nullptr) return;
-  // The poll in progress hears last, so that its code finds the wait cancelled.
+  // The poll in progress is notified last, so that its code finds the wait
+  // cancelled.
   // That code may destroy this.
   waiter::stop_source poll = stop;
   wait.worker->requests().Cancel(*wait.record, wait.generation);
@@ -59,8 +60,7 @@ void WaitHandle::Destroy() {
   internal::WaitCanceller wait = std::exchange(wait_, {});
   if (!was_pending || wait.wait.worker->IsGone()) return;
   if (wait.stop.stop_possible()) {
-    // The poll that hears of it may answer immediately, and must not end the
-    // wait.
+    // The notified poll may answer immediately, and must not end the wait.
     wait.wait.record->gate.Forbid(wait.wait.generation);
     wait.stop.request_stop();
   }

@@ -90,8 +90,8 @@ class BasicTaskGate {
                /*unless=*/kSuspendRequested | kStopRequested | kAbandoned);
   }
 
-  // Requests a poll. Returns true if the worker must hear of it: the wait has
-  // not ended, and no request is outstanding.
+  // Requests a poll. Returns true if the worker must be notified: the wait
+  // has not ended, and no request is outstanding.
   bool RequestPoll(Generation generation) {
     bool is_first = false;
     return Update(generation,

@@ -83,9 +83,9 @@ class CurlTransfer final : public HttpTransfer {
   HttpClient::Done done_;
 
   CURL* easy_;
-  curl_slist* first_headers_ = nullptr;  // With the destination's.
+  curl_slist* first_headers_ = nullptr;  // With the destination's headers.
   curl_slist* headers_ = nullptr;
-  curl_slist* plain_headers_ = nullptr;  // Without the options'.
+  curl_slist* plain_headers_ = nullptr;  // Without the options' headers.
   const std::string origin_;             // To which the options belong.
   const bool has_socket_;
   const bool http2_;

@@ -109,7 +109,7 @@ std::string EndText(std::string_view status, const nlohmann::json& state) {
   return absl::StrCat(text, After(": ", TextOf(state, "Error")));
 }
 
-// Returns whether the container stays ended when it ends.
+// Returns whether the engine does not restart the container when it ends.
 bool StaysDown(const nlohmann::json& container) {
   const nlohmann::json* const host = FindMember(container, "HostConfig");
   const nlohmann::json* const policy =

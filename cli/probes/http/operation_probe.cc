@@ -180,7 +180,7 @@ class OperationProbe final : public Probe {
   HttpClient& client_;
   const std::shared_ptr<const HttpOptions> options_;
   HttpOperationTracker tracker_;
-  Finding last_;  // The end's.
+  Finding last_;  // Finding of the end.
   HttpMemory memory_;
   std::string url_;         // To which `memory_` belongs.
   bool remembers_ = false;  // The request in progress.

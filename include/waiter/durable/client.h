@@ -111,7 +111,7 @@ struct DurableStatus {
   absl::Time due = absl::InfiniteFuture();
   int64_t attempts = 0;
   std::string args = {};
-  // The finding of the last poll of a pending wait, for people.
+  // Text of the last poll of a pending wait, for people.
   std::string last_poll = {};
   std::optional<DurableResult> result = std::nullopt;
 };

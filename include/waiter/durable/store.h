@@ -96,7 +96,7 @@ struct SettleItem {
   int64_t delay_us = 0;
   // Empty for the record that is there.
   std::string record = {};
-  std::string value = {};   // Of a success, with `kEnd` and `kEndUnheard`.
+  std::string value = {};   // With `kEnd` and `kEndUnheard` of a success.
   std::string reason = {};  // With the same; counted for `Stats`.
 };
 
@@ -243,7 +243,7 @@ struct FaultyWait {
 struct WaitServer {
   std::string id = {};
   std::string description = {};  // "Redis 7.0.15, noeviction, ...".
-  // Dangers to waits, each as a sentence that says what to do.
+  // Settings that endanger waits, each as a sentence that says what to do.
   std::vector<std::string> faults = {};
   // Whether the other calls can work there at all.
   bool is_usable = true;

@@ -183,7 +183,7 @@ Poll<Response> FromOperation(
 //   google::cloud::Options().set<spanner::PollingPolicyOption>(
 //       (*policy)->clone());
 //
-// Delays, limits, budgets and classes are a wait's, with one poll at the
+// Delays, limits, budgets and classes work as in a wait, with one poll at the
 // deadline. The response that starts the operation counts as the first poll,
 // unless `polls.first_delay` is set. The wait of a copy begins with the copy's
 // first use. The loop of google-cloud-cpp polls and sleeps, cannot end a sleep

@@ -36,8 +36,7 @@
 // | meets too many redirects               | failed, kFailedPrecondition      |
 // | is answered at too great length        | failed, kOutOfRange              |
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
-// | is in progress when a stop is requested  | not ready; the wait ends
-// |
+// | runs when a stop is requested          | not ready; the wait ends         |
 //
 // A job that may fail needs no function: the conditions of `HttpOptions` read
 // its JSON, and the message has the server's reason.

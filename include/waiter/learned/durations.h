@@ -117,7 +117,7 @@ class DurationModel {
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Operation* Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The knowledge of an operation: its number, and how many durations it had.
+  // State of an operation: its number, and how many durations it had.
   struct Known {
     int64_t number = 0;
     int64_t added = 0;
@@ -167,8 +167,8 @@ class DurationFile {
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
-  // Adds to the model what other processes have written, as every recorded
-  // duration also does. If the file was cut or replaced, adds every line that
+  // Adds to the model what other processes have written. Recording a duration
+  // does the same. If the file was cut or replaced, adds every line that
   // the model does not know.
   absl::Status Sync();
 

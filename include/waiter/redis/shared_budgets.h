@@ -142,7 +142,7 @@ struct QuotaRequest {
   // difference to the last request that it got.
   double spent_in_all = 0;
 
-  // Of the budget.
+  // The options of the budget.
   double capacity = 0;
   double refill_per_second = 0;
   double min_chunk = 0;

@@ -319,7 +319,7 @@ std::vector<Case> MysqlCases() {
        kUp,
        "",
        Bytes("\1\0\0\0\1")},
-      // MariaDB names first the MySQL version that it is in for.
+      // MariaDB names first the MySQL version that it replaces.
       {"mysql",
        {.turns = {{.send = Packet(0, Bytes("\x0a"
                                            "5.5.5-10.11.6-MariaDB-log"

@@ -53,8 +53,9 @@ absl::StatusOr<AnswersByKey<Key, T>> TryBatchCall(
   }
 }
 
-// Returns the status of a call for `keys`, for its rate limiter: from its
-// error, otherwise throttled if a poll of `keys` was, otherwise success.
+// Returns the status of a call for `keys`, for its rate limiter: the
+// status of its error, otherwise throttled if a poll of `keys` was, otherwise
+// success.
 template <typename Key, typename T>
 PollStatus StatusOfBatchCall(const absl::StatusOr<AnswersByKey<Key, T>>& answer,
                              const std::vector<Key>& keys) {

@@ -7,7 +7,7 @@
 // when the first key joins, its one poll comes at the end of the window, and
 // that poll is the call.
 //
-// With a rate limiter, batches whose window is over are in a line. Only the
+// With a rate limiter, batches whose window is over wait in line. Only the
 // alarm of the first one asks the limiter, and polls again at the time that the
 // limiter returns. When it may call, the next batch gets a new alarm, and then
 // the call is made.
@@ -110,7 +110,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   // Takes `wait` out of the queue, if it is in it. Requires `mutex_`.
   void Leave(BatchWait& wait);
 
-  // Whether `CountCall` learns of calls.
+  // Whether `CountCall` must be called for each call.
   bool counts_calls() const { return rate_limiter_ != nullptr; }
 
   // Tells the rate limiter that a call has ended, and what it found.
@@ -135,7 +135,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
                    const WaitResult<>& result) noexcept;
   // Takes the keys out of `batch`.
   std::vector<BatchKey*> Take(Batch& batch);
-  // Ends `batch`, which is in the line and has lost its last key.
+  // Ends `batch`, which waits in line and has lost its last key.
   void Dissolve(Batch& batch);
   // Takes `batch` out of the line, if it stands there. If it was the first, the
   // next one asks the rate limiter.

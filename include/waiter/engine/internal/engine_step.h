@@ -130,7 +130,7 @@ struct EngineOps {
   void (*take)(void* task, EngineAnswer& answer, EngineStep& step);
   // Calls back without a value.
   void (*finish)(void* task, WaitReport&& report);
-  // Returns the name of the wait. Null if its policy's applies.
+  // Returns the name of the wait. Null if it has its policy's name.
   std::string_view (*name)(const void* task);
   // Returns the token of the wait to continue with. Null for a new wait.
   const WaitToken& (*token)(const void* task);

@@ -102,7 +102,7 @@ struct HttpVerdict {
   enum class Reason : uint8_t {
     kStatus,     // The status, with its fields.
     kUnmet,      // One of `succeed_if` does not hold.
-    kUnknown,    // One of `succeed_if` is unknown from the response.
+    kUnknown,    // The response does not decide `succeed_if`.
     kCondition,  // One of `fail_if` holds.
   };
 

@@ -3,7 +3,7 @@
 
 // The part of interop/http.h that makes polls of a resource that has not
 // changed cheap: remembers the last answer, asks the server for a newer one
-// only (RFC 9110, 13), and is in for the body of a 304. For your own clients,
+// only (RFC 9110, 13), and replaces the body of a 304. For your own clients,
 // as `HttpPoller` does so by itself:
 //
 //   HttpFields more = memory.Conditions();  // If-None-Match: "x"

@@ -132,7 +132,7 @@ struct HttpOperationPlan {
 };
 
 struct HttpOperationStep {
-  // The finding of the poll; a success if the operation has succeeded and the
+  // The answer of the poll; a success if the operation has succeeded and the
   // response is the result.
   Poll<> poll = PollStatus::kNotReady;
 
@@ -270,9 +270,9 @@ class HttpOperationTracker {
   bool may_be_done_ = false;  // A 2xx that says nothing is success.
   bool offers_wait_ = true;
   Source source_ = Source::kRequest;
-  std::string method_;      // The start's; a redirect may change it.
-  std::string url_;         // The start's or the status's.
-  std::string result_url_;  // The result's; empty if none.
+  std::string method_;      // For the start; a redirect may change it.
+  std::string url_;         // For the start or the status.
+  std::string result_url_;  // For the result; empty if none.
   std::string hop_url_;     // For the next request only; mostly empty.
   int redirects_ = 0;       // In a row.
   absl::Time started_ = absl::InfinitePast();

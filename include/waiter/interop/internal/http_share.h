@@ -112,7 +112,7 @@ class SharedCurlClient {
   std::optional<HttpOutcome> last_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_began_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_ended_ ABSL_GUARDED_BY(mutex_);
-  uint64_t ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // `last_`'s.
+  uint64_t ordinal_ ABSL_GUARDED_BY(mutex_) = 0;  // Number of `last_`.
 };
 
 }  // namespace internal

@@ -62,7 +62,7 @@ class LongPolls {
   HttpFields Fields() const;
 
   // Ends the request, at `now`, with the status of its response, or with 0
-  // without one. Returns whether the next poll should follow immediately. A
+  // if it got none. Returns whether the next poll should follow immediately. A
   // request that the client itself stopped says nothing: do not call this.
   bool End(int status, MonotonicTime now);
 
