@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -454,10 +453,8 @@ TEST_F(WaitEngineDeathTest, RunOfAnEngineWithThreadsTerminates) {
     engine.RunDue();
   };
 
-  EXPECT_EXIT(run(), testing::KilledBySignal(SIGABRT),
-              "engines with 0 threads");
-  EXPECT_EXIT(run_due(), testing::KilledBySignal(SIGABRT),
-              "engines with 0 threads");
+  EXPECT_DEATH(run(), "engines with 0 threads");
+  EXPECT_DEATH(run_due(), "engines with 0 threads");
 }
 
 TEST_F(WaitEngineDeathTest, ExceptionOfACallbackTerminatesWithItsMessage) {

@@ -50,10 +50,10 @@ class LockedFile {
   // Writes at the end.
   absl::Status Append(absl::string_view text);
 
-  // Replaces the file by another one with this text that the same users may
-  // write, at once for all readers; a link to the file stays one. Requires the
-  // lock. Does nothing if another process has removed the file, or if the
-  // system cannot replace a file that is open.
+  // Replaces the text of the file, which the same users may write afterwards; a
+  // link to it stays one. Others notice that the path leads to another file, or
+  // on some systems only that this one is shorter. Requires the lock. Does
+  // nothing if another process has removed the file.
   absl::Status ReplaceBy(absl::string_view text) const;
 
  private:

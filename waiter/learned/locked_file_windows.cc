@@ -235,21 +235,27 @@ absl::Status LockedFile::Append(absl::string_view text) {
                                : SystemError(path_, "write to it");
 }
 
-// A file in the folder of another one has its permissions by inheritance.
+// A file in the folder of another one has its permissions by inheritance. Wine,
+// and Windows on other file systems than NTFS, cannot replace a file that is
+// open: there its text is overwritten, before the rest is cut off, so that a
+// crash leaves whole lines, of which some are old.
 absl::Status LockedFile::ReplaceBy(absl::string_view text) const {
   const std::wstring target = RealPath(system_->file);
   if (target.empty() || !IsCurrent()) return absl::OkStatus();
   const std::wstring path = target + L".new";
-  const HANDLE file =
-      OpenShared(path, GENERIC_READ | GENERIC_WRITE | DELETE, CREATE_ALWAYS);
-  if (file == INVALID_HANDLE_VALUE) return SystemError(path_, "replace it");
-  const System replacement(file, path);
-  if (!replacement.Append(text)) {
-    const absl::Status status = SystemError(path_, "replace it");
-    DeleteFileW(path.c_str());
-    return status;
+  {
+    const System replacement(
+        OpenShared(path, GENERIC_READ | GENERIC_WRITE | DELETE, CREATE_ALWAYS),
+        path);
+    if (replacement.Append(text) && RenameOver(replacement.file, target)) {
+      return absl::OkStatus();
+    }
   }
-  if (!RenameOver(file, target)) DeleteFileW(path.c_str());
+  DeleteFileW(path.c_str());
+  const System whole(OpenShared(target, GENERIC_WRITE, OPEN_EXISTING), target);
+  if (!whole.Append(text) || SetEndOfFile(whole.file) == 0) {
+    return SystemError(path_, "replace it");
+  }
   return absl::OkStatus();
 }
 
