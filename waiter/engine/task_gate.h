@@ -33,7 +33,9 @@
 #define WAITER_ENGINE_TASK_GATE_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace waiter::internal {
 
@@ -283,7 +285,23 @@ class BasicTaskGate {
   Word word_ = 0;
 };
 
-using TaskGate = BasicTaskGate<std::atomic<uint64_t>>;
+#if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX)
+// Without a futex, as with MinGW, `std::atomic::wait` of libstdc++ 12 loses
+// notifications: it compares before it takes its lock, and not again. This
+// looks again every millisecond.
+class GateWord : public std::atomic<uint64_t> {
+ public:
+  using std::atomic<uint64_t>::atomic;
+  void wait(uint64_t old, std::memory_order order) const {
+    while (load(order) == old) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+};
+#else
+using GateWord = std::atomic<uint64_t>;
+#endif
+using TaskGate = BasicTaskGate<GateWord>;
 
 }  // namespace waiter::internal
 
