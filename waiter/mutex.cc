@@ -71,11 +71,10 @@ class Sleeper {
 
  private:
   Sleeper() {
-#ifdef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
-    timer_ = CreateWaitableTimerExW(nullptr, nullptr,
-                                    CREATE_WAITABLE_TIMER_HIGH_RESOLUTION,
+    // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, which older headers lack.
+    constexpr DWORD kHighResolution = 2;
+    timer_ = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
                                     TIMER_ALL_ACCESS);
-#endif
     // Before Windows 10 1803, timers are as coarse as all else: 16 ms.
     if (timer_ == nullptr)
       timer_ = CreateWaitableTimerW(nullptr, TRUE, nullptr);

@@ -29,9 +29,9 @@
 namespace waiter::internal {
 namespace {
 
-absl::Status SystemError(const std::string& path, absl::string_view what) {
-  const std::error_code code(static_cast<int>(GetLastError()),
-                             std::system_category());
+absl::Status SystemError(const std::string& path, absl::string_view what,
+                         DWORD error = GetLastError()) {
+  const std::error_code code(static_cast<int>(error), std::system_category());
   return absl::ErrnoToStatus(code.default_error_condition().value(),
                              absl::StrCat(path, ": cannot ", what));
 }
@@ -115,6 +115,7 @@ struct LockedFile::System {
           absl::StrCat(path, ": the path is not UTF-8"));
     }
     const HANDLE file = OpenShared(*wide, access, how);
+    const DWORD error = GetLastError();
     const bool opened = file != INVALID_HANDLE_VALUE;
     std::unique_ptr<System> system;
     if (opened) system = std::make_unique<System>(file, *wide);
@@ -125,11 +126,7 @@ struct LockedFile::System {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " is not a regular file"));
     }
-    if (!opened) {
-      // `GetFileAttributesW` has set another error.
-      CloseHandle(OpenShared(*wide, access, how));
-      return SystemError(path, "open it");
-    }
+    if (!opened) return SystemError(path, "open it", error);
     return system;
   }
 
@@ -252,7 +249,9 @@ absl::Status LockedFile::ReplaceBy(absl::string_view text) const {
     }
   }
   DeleteFileW(path.c_str());
-  const System whole(OpenShared(target, GENERIC_WRITE, OPEN_EXISTING), target);
+  const HANDLE file = OpenShared(target, GENERIC_WRITE, OPEN_EXISTING);
+  if (file == INVALID_HANDLE_VALUE) return SystemError(path_, "replace it");
+  const System whole(file, target);
   if (!whole.Append(text) || SetEndOfFile(whole.file) == 0) {
     return SystemError(path_, "replace it");
   }
