@@ -93,7 +93,7 @@ RateGrant BudgetBook::Grant(const RateRequest& request, double now) {
   double mine = taken == book.taken.end() ? book.served : taken->second;
   mine = std::min(std::max(mine, book.served - most), book.served + most);
   const double fair = std::floor(part_of_period + book.served - mine);
-  // What no one else wants adds up; those that had more get the last of it.
+  // Unclaimed slots add up; members that were served more get the last of them.
   const double reserve = mine > book.served ? 0.4 : 0.25;
   const double spare =
       room - std::max(1.0, std::floor(ahead / interval * reserve));

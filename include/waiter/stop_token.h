@@ -24,7 +24,8 @@
 //                                       [&] { call.Cancel(); });
 //
 // Waiter's own are used if the standard library does not define
-// `__cpp_lib_jthread`, or if the program is compiled with
+// `__cpp_lib_jthread`, if it is libstdc++ on a system without futexes, as with
+// MinGW, or if the program is compiled with
 // `-DWAITER_OWN_STOP_TOKEN=1`. The choice must be the same in all files of a
 // program, Waiter's included; libc++ before version 20 also changes it with
 // `-fexperimental-library`. Including this header defines
@@ -38,10 +39,14 @@
 #include "waiter/version.h"
 
 #ifndef WAITER_OWN_STOP_TOKEN
-#if defined(__cpp_lib_jthread) && __cpp_lib_jthread >= 201911L
-#define WAITER_OWN_STOP_TOKEN 0
-#else
+#if !defined(__cpp_lib_jthread) || __cpp_lib_jthread < 201911L
 #define WAITER_OWN_STOP_TOKEN 1
+#elif defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX)
+// There, libstdc++ 12 loses notifications of `std::atomic::wait`, by which its
+// stop tokens wait.
+#define WAITER_OWN_STOP_TOKEN 1
+#else
+#define WAITER_OWN_STOP_TOKEN 0
 #endif
 #endif
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What hooks may do to waits: every action in every hook, on every driver that
+// Actions of hooks on waits: every action in every hook, on every driver that
 // runs on simulated time. A new driver is a line in `Drivers`.
 
 #include "tests/support/hook_actions.h"

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What hooks may do to waits of engines with their own threads. These tests run
+// Actions of hooks on waits of engines with their own threads. These tests run
 // in real time, and none depends on how much of it passes.
 
 #include <functional>

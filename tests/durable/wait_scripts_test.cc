@@ -697,7 +697,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
                                    : std::vector<std::string>{"DEL", missing});
       const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
       EXPECT_TRUE(reply.ok()) << reply.status();
-      // What is left can be mended, and continues.
+      // The rest can be repaired, and the wait continues.
       const absl::StatusOr<RedisReply> mended =
           Run(internal::Scripts().examine, partition_,
               {"1", "0", "due", "held", "kept", "none"});

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What hooks may do to waits of `AsyncWait` on an `AsioEngineDriver`. Asio has
+// Actions of hooks on waits of `AsyncWait` on an `AsioEngineDriver`. Asio has
 // its own clock, so these tests run in real time. None depends on how much of
 // it passes.
 

@@ -14,7 +14,6 @@
 
 #include "absl/base/attributes.h"
 #include "absl/cleanup/cleanup.h"
-#include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine.h"
@@ -59,8 +58,7 @@ void Clear(std::vector<T>& list) {
 
 EngineWorker::EngineWorker(const WaitEngineOptions& options, int ordinal,
                            std::shared_ptr<const std::atomic<bool>> engine_ends)
-    : is_exact_(options.tick == absl::ZeroDuration()),
-      pool_(/*full=*/options.report == ReportLevel::kFull),
+    : pool_(/*full=*/options.report == ReportLevel::kFull),
       shut_down_(std::move(engine_ends)),
       requests_(*this, ClockOf(options),
                 options.threads == 0 ? options.wake : nullptr),
@@ -149,7 +147,7 @@ MonotonicTime EngineWorker::RunDue() {
 
 void EngineWorker::Drive(bool until_shut_down) {
   const auto entered = Enter();
-  const ExactSleeps exact_sleeps(is_exact_);
+  const ExactSleeps exact_sleeps(stepper_.timers().is_exact());
   for (;;) {
     const MonotonicTime wake_up = RunRound();
     if (wake_up <= stepper_.poll_clock().now()) continue;

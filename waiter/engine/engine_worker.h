@@ -126,7 +126,6 @@ class EngineWorker {
   template <typename Body>
   void ForEachPending(Body body);
 
-  const bool is_exact_;  // Without a tick.
   std::atomic<int64_t> blocking_sleeps_ = 0;
   EngineCounters counters_;
   WorkerReferences references_;

@@ -43,6 +43,7 @@ class TimerQueue {
   // Rounds times up to a multiple of `tick` after `start`. With a tick of zero,
   // times are exact; the queue is then a binary heap, which is slower.
   TimerQueue(MonotonicTime start, std::chrono::nanoseconds tick);
+  bool is_exact() const { return tick_ == std::chrono::nanoseconds::zero(); }
 
   // Adds a timer for `due` and returns its stamp. The timer may come up to
   // `slack` later, together with others. A timer in the past is due at the next
@@ -107,7 +108,6 @@ class TimerQueue {
     bool operator>(const ExactTimer& other) const { return due > other.due; }
   };
 
-  bool is_exact() const { return tick_ == std::chrono::nanoseconds::zero(); }
   int64_t TickOf(MonotonicTime due) const;
   MonotonicTime TimeOf(int64_t tick) const;
   // Returns the tick of a timer. A stamp is the lower half of the tick, which

@@ -35,6 +35,9 @@ class WaitTimers {
              double relative_slack, const RecordPool& pool)
       : pool_(pool), relative_slack_(relative_slack), queue_(start, tick) {}
 
+  // Returns whether there is no tick.
+  bool is_exact() const { return queue_.is_exact(); }
+
   // Sets the timer of a wait that has none. Slack may delay it until `latest`.
   // Does nothing if `wake_up` is `MonotonicTime::max()`.
   void Set(EngineRecord& record, MonotonicTime now, MonotonicTime wake_up,

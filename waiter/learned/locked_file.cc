@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What all systems share.
+// The part of `LockedFile` that needs no system call.
 
 #include "waiter/learned/locked_file.h"
 

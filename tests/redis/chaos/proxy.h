@@ -35,7 +35,7 @@ class Proxy {
   int port(int door) const { return doors_[static_cast<size_t>(door)].port; }
   void set_target(int port) { target_ = port; }
 
-  // What was on its way when a door stalled continues later, also if its
+  // Bytes that were in transit when a door stalled arrive later, even if their
   // connection has ended.
   void SetStalled(int door, bool is_stalled);
   // Closes the connections of the door, and all that follow.
