@@ -187,14 +187,17 @@ void RunOnEngine(const EngineKind& kind, const StartFunction& start,
   engine.reset();
 }
 
-// Returns a start by `call`, which returns the handle of the wait.
-StartFunction ByHandle(std::function<WaitHandle(WaitEngine&, HookWait&)> call) {
-  return [call = std::move(call)](WaitEngine& engine, HookWait& wait) {
+// Returns a start by `call`, which returns the handle of the wait. `owner`
+// lives as long as what the start returns.
+StartFunction ByHandle(std::function<WaitHandle(WaitEngine&, HookWait&)> call,
+                       std::shared_ptr<void> owner = nullptr) {
+  return [call = std::move(call), owner = std::move(owner)](WaitEngine& engine,
+                                                            HookWait& wait) {
     const auto handle = std::make_shared<WaitHandle>();
     wait.stop = [handle] { handle->Cancel(); };
     wait.destroy = [handle] { *handle = WaitHandle(); };
     *handle = call(engine, wait);
-    return [handle] {};
+    return [owner, handle] {};
   };
 }
 
@@ -235,10 +238,10 @@ std::function<void()> StartBatch(WaitEngine& engine, HookWait& wait) {
         if (wait.Poll()) answer.emplace(keys.front(), Success());
         return answer;
       });
-  const auto start = ByHandle([poller](WaitEngine&, HookWait& key) {
+  const auto start = [poller](WaitEngine&, HookWait& key) {
     return poller->Start(1, key.options, key.Take());
-  });
-  return [poller, kept = start(engine, wait)] {};
+  };
+  return ByHandle(start, poller)(engine, wait);
 }
 
 std::function<void()> StartFutureOf(WaitEngine& engine, HookWait& wait) {

@@ -207,7 +207,10 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   ProcessOwn();
   BeginNew();
   if (shut_down_.has_begun() && counters_.pending.value() > 0) {
-    // A suspension that was requested before comes first.
+    // A suspension that was requested before comes first. Its mail may have
+    // come after the round's was taken, and before the end was noticed.
+    FetchMail();
+    Process(requests_.others());
     ProcessOwn();
     ForEachPending([this](EngineRecord& record) { stepper_.ShutDown(record); });
   }

@@ -249,7 +249,8 @@ class WaitTracer : public WaitObserver {
     std::vector<TraceAttribute> attributes = {
         {"attempt", event.attempt}, {"status", PollStatusName(event.status)}};
     if (!event.detail.empty()) {
-      attributes.push_back({"detail", std::string_view(event.detail)});
+      const std::string_view detail = event.detail;
+      attributes.push_back({"detail", detail});
     }
     if (event.reason.has_value()) {
       attributes.push_back({"delay", absl::ToDoubleSeconds(event.delay)});
