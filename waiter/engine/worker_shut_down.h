@@ -56,7 +56,7 @@ class WorkerShutDown {
 
   // Makes `stop` the one of the poll in progress until the result is destroyed.
   StopRelay::Scope BeginPoll(const waiter::stop_source& stop) {
-    return StopRelay::Scope(stop_relay_, stop);
+    return {stop_relay_, stop};
   }
 
   // Until this is destroyed, waits that the thread starts descend from a wait.
