@@ -50,7 +50,7 @@ class RealClock final : public Clock {
     return std::chrono::steady_clock::now();
   }
 
-#ifdef CLOCK_MONOTONIC_COARSE
+#if defined(CLOCK_MONOTONIC_COARSE) && !defined(WAITER_PORTABLE_CALLS)
   // The coarse clock repeats the reading of the last timer interrupt.
   MonotonicTime MonotonicNowBefore(MonotonicTime limit) override {
     timespec coarse;
@@ -87,7 +87,7 @@ class BootTimeClock final : public Clock {
   absl::Time TimeNow() override { return absl::Now(); }
 
   MonotonicTime MonotonicNow() override {
-#ifdef CLOCK_BOOTTIME
+#if defined(CLOCK_BOOTTIME) && !defined(WAITER_PORTABLE_CALLS)
     timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
       return MonotonicTime(std::chrono::seconds(now.tv_sec) +

@@ -3,8 +3,7 @@
 
 // Owns a file descriptor, and closes it in its destructor:
 //
-//   const waiter::cli::UniqueFd fd(
-//       socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+//   const waiter::cli::UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
 //   if (!fd) return errno;
 
 #ifndef WAITER_CLI_LOOP_UNIQUE_FD_H_

@@ -3,9 +3,6 @@
 
 #include "cli/loop/wake_pipe.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -13,6 +10,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "cli/loop/open_fd.h"
 
 namespace waiter::cli {
 namespace {
@@ -24,7 +22,8 @@ constexpr int kOwnFailure = 125;
 
 std::array<int, 2> MakeWakePipe() {
   std::array<int, 2> ends = {-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+  if (OpenPipe(ends) != 0 || SetNonBlocking(ends[0]) != 0 ||
+      SetNonBlocking(ends[1]) != 0) {
     const absl::Status status =
         absl::ErrnoToStatus(errno, "waiter: cannot create a pipe");
     // Neither a stream nor a category of errors, as UBSan needs a file to check

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/loop/event_loop.h"
+#include "cli/loop/open_fd.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/net/connect_failure.h"
 #include "cli/net/name_lookup.h"
@@ -70,9 +71,8 @@ bool IsConnectedToItself(int fd) {
 
 // Returns 0 if connected, EINPROGRESS if not yet, otherwise the errno.
 int StartToConnect(const SocketAddress& address, UniqueFd& fd) {
-  fd = UniqueFd(
-      socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return errno;
+  fd = UniqueFd(OpenSocket(address.family(), SOCK_STREAM, 0));
+  if (!fd || SetNonBlocking(fd.get()) != 0) return errno;
   if (connect(fd.get(), address.get(), address.size) == 0) {
     return IsConnectedToItself(fd.get()) ? ECONNREFUSED : 0;
   }

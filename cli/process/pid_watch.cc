@@ -24,7 +24,7 @@ namespace {
 constexpr absl::Duration kLookEvery = absl::Milliseconds(500);
 
 int OpenPid([[maybe_unused]] pid_t pid) {
-#ifdef SYS_pidfd_open
+#if defined(SYS_pidfd_open) && !defined(WAITER_PORTABLE_CALLS)
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 #else
   return -1;

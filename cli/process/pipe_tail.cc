@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cli/loop/event_loop.h"
+#include "cli/loop/open_fd.h"
 
 namespace waiter::cli {
 namespace {
@@ -46,14 +47,14 @@ PipeTail::PipeTail(EventLoop& loop, size_t limit,
                    std::function<void()> on_closed,
                    std::function<void(std::string_view)> on_data)
     : limit_(limit), on_data_(std::move(on_data)) {
-  if (pipe2(ends_.data(), O_CLOEXEC) != 0) {
+  if (OpenPipe(ends_) != 0) {
     error_ = errno;
     return;
   }
   for (int& end : ends_) {
     if (error_ == 0) error_ = MoveUp(end);
   }
-  if (error_ == 0 && fcntl(ends_[0], F_SETFL, O_NONBLOCK) != 0) error_ = errno;
+  if (error_ == 0 && SetNonBlocking(ends_[0]) != 0) error_ = errno;
   if (error_ != 0) return;
   watch_ = loop.WhenReady(ends_[0], POLLIN,
                           [this, on_closed = std::move(on_closed)](auto) {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
 #include <sys/prctl.h>
 #endif
 
@@ -23,11 +23,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/loop/open_fd.h"
 #include "cli/loop/unique_fd.h"
 
-// glibc 2.34 and later can close the inherited files in a child. Files that
-// this program opens are closed by exec(2) everywhere.
-#if defined(__GLIBC_PREREQ)
+// glibc 2.34 and later can close the inherited files in a child with one call.
+#if defined(__GLIBC_PREREQ) && !defined(WAITER_PORTABLE_CALLS)
 #if __GLIBC_PREREQ(2, 34)
 #define WAITER_HAS_CLOSEFROM 1
 #endif
@@ -81,10 +81,20 @@ struct ChildPlan {
 
 // Dies with the parent. posix_spawn(3) cannot set that up.
 bool TieToParent([[maybe_unused]] pid_t parent) {
-#ifdef __linux__
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
   return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
 #else
   return true;
+#endif
+}
+
+void CloseFrom(int first) {
+#ifdef WAITER_HAS_CLOSEFROM
+  closefrom(first);
+#else
+  // Higher numbers are rare, and there can be a billion of them.
+  constexpr int kMost = 4096;
+  for (int fd = first; fd < kMost; ++fd) close(fd);
 #endif
 }
 
@@ -96,14 +106,13 @@ bool SetFiles(ChildPlan& plan) {
   if (dup2(plan.out, STDOUT_FILENO) < 0 || dup2(plan.err, STDERR_FILENO) < 0) {
     return false;
   }
-#ifdef WAITER_HAS_CLOSEFROM
   constexpr int kReport = STDERR_FILENO + 1;
   if (plan.report != kReport) {
-    if (dup3(plan.report, kReport, O_CLOEXEC) < 0) return false;
+    if (dup2(plan.report, kReport) < 0) return false;
+    fcntl(kReport, F_SETFD, FD_CLOEXEC);
     plan.report = kReport;
   }
-  closefrom(kReport + 1);
-#endif
+  CloseFrom(kReport + 1);
   return true;
 }
 
@@ -154,7 +163,7 @@ int ReadReport(int report) {
 
 int Spawn(const SpawnOptions& options, int out, int err, pid_t& pid) {
   std::array<int, 2> report;
-  if (pipe2(report.data(), O_CLOEXEC) != 0) return errno;
+  if (OpenPipe(report) != 0) return errno;
   const UniqueFd reading(report[0]);
   UniqueFd writing(report[1]);
   const std::vector<std::string> candidates = Candidates(options.words[0]);

@@ -3,13 +3,13 @@
 
 #include "waiter/engine/exact_sleeps.h"
 
-#ifdef __linux__
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
 #include <sys/prctl.h>
 #endif
 
 namespace waiter::internal {
 
-#ifdef __linux__
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
 
 ExactSleeps::ExactSleeps(bool wanted)
     : former_(wanted ? prctl(PR_GET_TIMERSLACK) : 0) {

@@ -8,7 +8,7 @@
 
 #if defined(_WIN32)
 #include <malloc.h>
-#elif defined(__linux__)
+#elif defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
 #include <sys/mman.h>
 #endif
 
@@ -46,7 +46,7 @@ PageMemory AllocatePageMemory(size_t size) {
   const size_t whole = RoundUp(size, alignment);
   void* const memory = std::aligned_alloc(alignment, whole);
   if (memory == nullptr) ThrowBadAlloc();
-#if defined(__linux__)
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
   // Advice only: an error makes no difference except in speed.
   if (alignment == kHugePage) madvise(memory, whole, MADV_HUGEPAGE);
 #endif

@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cli/loop/open_fd.h"
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/curl_library.h"
 #include "cli/probes/http/http_answer.h"
@@ -304,8 +305,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   SocketAddress& tried = answer.addresses.emplace_back();
   tried.size = std::min<socklen_t>(address->addrlen, sizeof(tried.storage));
   std::memcpy(&tried.storage, &address->addr, tried.size);
-  return socket(address->family, address->socktype | SOCK_CLOEXEC,
-                address->protocol);
+  return OpenSocket(address->family, address->socktype, address->protocol);
 }
 
 // Every request has its own connection, so that this is called for each

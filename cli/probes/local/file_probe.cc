@@ -34,9 +34,14 @@ std::function<FileProbe::Judge()> FileProbe::NewRead() {
 FileProbe::Look FileProbe::LookAt(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return {.error = errno};
+#ifdef __APPLE__
+  const timespec changed = found.st_mtimespec;
+#else
+  const timespec changed = found.st_mtim;
+#endif
   return {.size = found.st_size,
-          .seconds = found.st_mtim.tv_sec,
-          .nanoseconds = found.st_mtim.tv_nsec,
+          .seconds = changed.tv_sec,
+          .nanoseconds = changed.tv_nsec,
           .device = found.st_dev,
           .inode = found.st_ino};
 }

@@ -32,6 +32,12 @@
 namespace waiter::cli {
 namespace {
 
+#ifdef MSG_NOSIGNAL
+constexpr int kNoSignal = MSG_NOSIGNAL;
+#else
+constexpr int kNoSignal = 0;  // `OpenSocket` has set that up.
+#endif
+
 // Most bytes that an answer may have.
 constexpr size_t kMostReceived = 65'536;
 
@@ -130,7 +136,7 @@ void SocketProbe::Hold() {
 
 void SocketProbe::Send() {
   const ssize_t sent = send(connection_.socket.get(), sending_.data(),
-                            sending_.size(), MSG_NOSIGNAL);
+                            sending_.size(), kNoSignal);
   // Reading reports the errors of the connection.
   if (sent > 0) sending_.erase(0, static_cast<size_t>(sent));
   const bool is_full = sent < 0 && (errno == EAGAIN || errno == EINTR);

@@ -47,7 +47,7 @@ int64_t Even(int64_t value) { return value - value % 2; }
 
 // Time since the start of the machine, also while it slept.
 int64_t BootMicros() {
-#ifdef CLOCK_BOOTTIME
+#if defined(CLOCK_BOOTTIME) && !defined(WAITER_PORTABLE_CALLS)
   constexpr clockid_t kClock = CLOCK_BOOTTIME;
 #else
   constexpr clockid_t kClock = CLOCK_MONOTONIC;
