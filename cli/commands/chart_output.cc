@@ -59,8 +59,8 @@ absl::Status WriteFile(std::string_view flag, const std::string& file,
                      absl::StrCat("cannot be written: ", ErrorText(errno)));
 }
 
-// Returns the page program in the folder of this program. If there is none,
-// returns a name that is looked for in PATH.
+// Returns the page program in the folder of this program. If it is not
+// there, returns a name that is looked for in PATH.
 std::string PageProgram() {
   std::error_code error;
   const std::filesystem::path self =

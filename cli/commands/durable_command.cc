@@ -156,7 +156,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       flags.Add("key", "KEY",
                 "key of the only target; default its label or URL",
                 arguments.key);
-      // The variable is that of programs that workers run.
+      // The programs that workers run get the variable.
       flags.HasNoVariable("key");
       flags.AddSwitch("replace",
                       "first end a wait with the key and another target",
@@ -265,8 +265,8 @@ absl::Status Remove(const Call& call, const std::string& key) {
       absl::FormatDuration(kReplaceLimit), "; start one, and add it again"));
 }
 
-// Adds the requests whose keys are those of waits for other targets, in place
-// of these. Returns how many those are.
+// Adds the requests whose keys belong to waits for other targets, and removes
+// those waits. Returns how many there were.
 absl::StatusOr<int64_t> Replace(const Call& call,
                                 const std::vector<DurableRequest>& requests) {
   int64_t replaced = 0;

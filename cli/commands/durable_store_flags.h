@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What the actions of `waiter durable` have in common: the flags that say which
+// Common parts of the actions of `waiter durable`: the flags that say which
 // store and which part of it they mean, and calls that wait for an answer.
 //
 //   auto stats = waiter::cli::Answer<waiter::DurableStats>(
@@ -28,7 +28,7 @@ namespace waiter::cli {
 
 struct DurableStoreFlags {
   std::string store = {};
-  std::string name = "store";  // Of its flag.
+  std::string name = "store";  // Its flag's name.
   std::string space = "default";
   int partitions = 16;
 
@@ -66,7 +66,7 @@ struct DurableStoreFlags {
   }
 };
 
-// Returns "; the space also has a, b", without `name`; empty if there are none.
+// Returns "; the space also has a, b", without `name`; empty without others.
 inline std::string OtherNames(const DurableSpace& space,
                               std::string_view name) {
   std::vector<std::string> others;

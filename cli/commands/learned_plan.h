@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `waiter plan --from` shows of one operation: how long it takes, when
+// `waiter plan --from` shows this of one operation: how long it takes, when
 // learned delays poll, and what that costs compared with other delays.
 //
 //   absl::StatusOr<waiter::cli::LearnedPlan> plan =

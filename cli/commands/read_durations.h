@@ -25,8 +25,8 @@ struct KnownDurations {
 };
 
 // Returns the durations of the file `path`, or of standard input if that is
-// "-". Those of a log belong to its targets. Returns kInvalidArgument, with the
-// path and the reason, if the file has neither or cannot be read.
+// "-". The durations of a log belong to its targets. Returns kInvalidArgument,
+// with the path and the reason, if the file has neither or cannot be read.
 absl::StatusOr<KnownDurations> ReadDurations(const std::string& path);
 
 }  // namespace waiter::cli

@@ -33,8 +33,8 @@ std::vector<std::string> BudgetsFlagNames();
 //   {"begin_ms": 60000, "end_ms": 90000, "events": ["1m:move:40"],
 //    "polls": 3642, "throttled": 641, "used": 1.0, "fairness": 0.899}
 //
-// Shares are those of `sim::BudgetsPart`. `polls` and `throttled` of a limiter
-// have a number for each second. `events` are those at the begin of a phase.
+// `sim::BudgetsPart` defines the shares. `polls` and `throttled` of a limiter
+// have a number for each second. `events` happen at the begin of a phase.
 absl::Status SimulateBudgetsCommand(const Invocation& invocation);
 
 }  // namespace waiter::cli

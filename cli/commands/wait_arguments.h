@@ -81,8 +81,8 @@ class WaitArguments {
     std::string where;  // Such as "FILE:3: "; empty for the command line.
   };
 
-  // Returns the targets of the command line and of --targets or, if there are
-  // none, those of WAITER_TARGETS.
+  // Returns the targets of the command line and of --targets or, if these name
+  // no target, the ones in WAITER_TARGETS.
   absl::StatusOr<std::vector<GivenTarget>> GivenTargets(
       const std::vector<std::string>& arguments,
       absl::Span<const std::string> environment) const;

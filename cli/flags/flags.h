@@ -11,7 +11,7 @@
 //   absl::StatusOr<std::vector<std::string>> files =
 //       flags.Parse(args, waiter::cli::ProcessEnvironment());
 //
-// The forms are those of Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
+// The forms are as in Abseil: `--timeout=5m`, `--timeout 5m`, `-timeout=5m`,
 // `--any`, `--noany`; `--` ends the flags. A flag may have a short form, `-t
 // 5m` or `-t5m`, and short forms may be joined, `-qt5m`. Each flag is also an
 // environment variable, such as WAITER_TIMEOUT=5m (cli/flags/variables.h). The

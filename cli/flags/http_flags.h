@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags for http and https targets, some of which apply to grpc, too:
+// Flags for http and https targets. Some also apply to grpc:
 //
 //   waiter::cli::HttpFlags http;
 //   http.AddTo(flags);
@@ -39,9 +39,9 @@ class HttpFlags {
   // --no-redirect, --ipv4 and --ipv6.
   void AddTo(Flags& flags);
 
-  // Returns the options for the target that is called `label`: those of flags
-  // without a label, and of flags with this one, which add to them or win over
-  // them. Returns an error that names a flag that contradicts another.
+  // Returns the options for the target that is called `label`, by the flags
+  // without a label and the flags with this one, which add to the others or win
+  // over them. Returns an error that names a flag that contradicts another.
   absl::StatusOr<HttpOptions> Options(const Flags& flags,
                                       std::string_view label = {}) const;
 
@@ -70,7 +70,7 @@ class HttpFlags {
     std::string name;
     std::string label;
     std::string value;
-    // What --data, --header and --bearer read, once.
+    // --data, --header and --bearer read their files once.
     std::optional<std::string> data;
     std::vector<HttpOptions::Header> headers;
   };

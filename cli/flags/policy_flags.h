@@ -47,10 +47,10 @@ class PolicyFlags {
   // flags that contradict each other.
   absl::StatusOr<WaitOptions> Options(const Flags& flags) const;
 
-  // Returns the delays of a wait whose command line chooses none: those of the
-  // options, but after "not ready" at most a second or, if that is more, a
-  // twentieth of the time waited so far, up to 8 s. So a target is found within
-  // a second or 5 %.
+  // Returns the delays of a wait whose command line chooses none. They are the
+  // delays of the options, but after "not ready" at most a second or, if that
+  // is more, a twentieth of the time waited so far, up to 8 s. So a target is
+  // found within a second or 5 %.
   static DelayFunction DefaultPace();
 
   // Returns whether a flag that chooses the delays was given.

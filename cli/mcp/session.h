@@ -70,7 +70,7 @@ class McpSession {
   void WaitEnded(int64_t wait, int exit_code, std::string_view message);
 
   // Answers calls whose slice is over. To be called at `NextTime`, which is
-  // `MonotonicTime::max()` if there is none.
+  // `MonotonicTime::max()` without such a call.
   void Tick();
   MonotonicTime NextTime() const;
 

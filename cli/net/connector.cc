@@ -34,8 +34,7 @@ namespace {
 // The "Connection Attempt Delay" that RFC 8305 recommends.
 constexpr absl::Duration kAttemptDelay = absl::Milliseconds(250);
 
-// Returns `addresses` with their families alternating, beginning with that of
-// the first.
+// Returns `addresses` with their families alternating. The first stays first.
 std::vector<SocketAddress> Interleaved(
     const std::vector<SocketAddress>& addresses) {
   std::deque<SocketAddress> first;

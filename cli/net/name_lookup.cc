@@ -172,7 +172,7 @@ bool AddRecord(RecordReader reader, ns_type type, std::string& text) {
     case ns_t_cname:
     case ns_t_ns:
     case ns_t_ptr:
-    case ns_t_soa:  // The first name, that of the server, suffices.
+    case ns_t_soa:  // The first name, the server's, suffices.
       return reader.AddName(text);
     default:
       return reader.AddRest(text);

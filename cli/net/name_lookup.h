@@ -32,8 +32,8 @@ struct NameQuestion {
   // Family of the addresses.
   AddressFamily family = AddressFamily::kAny;
 
-  // IPv4 address and port of the name server to ask, for records. Empty: those
-  // in /etc/resolv.conf, whose search domains then apply, too.
+  // IPv4 address and port of the name server to ask, for records. Empty: the
+  // servers in /etc/resolv.conf, whose search domains then also apply.
   std::string server = {};
   uint16_t server_port = 53;
 

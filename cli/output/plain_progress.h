@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes the progress of a run as lines, for logs such as those of CI:
+// Writes the progress of a run as lines, for logs such as a CI's:
 //
 //   waiter: waiting for db (tcp://127.0.0.1:5432), at most 5m
 //   waiter: 2ms: db: NOT_READY: refused

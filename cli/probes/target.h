@@ -56,7 +56,7 @@ struct ServerTarget {
   std::string password = {};
   std::string database = {};
 
-  // Further hosts and ports of postgres:, any of which may be ready.
+  // Further hosts and ports of postgres:. Any one may be ready.
   std::vector<std::pair<std::string, uint16_t>> more_hosts = {};
 
   // The query of a postgres: or redis: URL, decoded. Must not be shown.
@@ -85,7 +85,7 @@ struct HttpTarget {
 struct GrpcTarget {
   bool operator==(const GrpcTarget&) const = default;
 
-  std::string url = {};  // That of the server, with http or https, and no path.
+  std::string url = {};  // The server's, with http or https, and no path.
   std::string host = {};
   uint16_t port = 0;
   std::string service = {};  // Valid UTF-8; empty: the server as a whole.
@@ -106,7 +106,7 @@ struct DnsTarget {
   // The IPv4 address of the name server to ask, which requires a type. Empty:
   // the system's.
   std::string server = {};
-  uint16_t port = 0;  // That of `server`.
+  uint16_t port = 0;  // The port of `server`.
 };
 
 struct FileTarget {
@@ -124,7 +124,7 @@ struct PidTarget {
   int32_t pid = 0;
 };
 
-// A name, such as that of a unit or a container, and the parameters that follow
+// A name, such as a unit's or a container's, and the parameters that follow
 // it after a `?`.
 struct NamedTarget {
   bool operator==(const NamedTarget&) const = default;
@@ -146,8 +146,8 @@ struct Target {
   // given.
   std::string label = {};
 
-  // The target as given, without the label, user, password and query, any of
-  // which may be or contain a secret.
+  // The target as given, without the label, user, password and query, because
+  // they may be or contain a secret.
   std::string text = {};
 
   std::variant<ServerTarget, HttpTarget, GrpcTarget, DnsTarget, FileTarget,

@@ -88,8 +88,8 @@ struct Parameter {
   std::string_view value = {};
 };
 
-// Reads `rest` up to `?` into `value`, and what follows into `parameters`, all
-// of which are optional.
+// Reads `rest` up to `?` into `value`, and what follows into `parameters`,
+// which are all optional.
 absl::Status ReadParameters(std::string_view rest, const Scheme& scheme,
                             std::string& value,
                             absl::Span<Parameter> parameters);

@@ -52,7 +52,7 @@ struct ProcessEnd {
   enum class How : uint8_t {
     kExited,      // Exited with `code`.
     kSignalled,   // Killed by the signal `code`.
-    kNotStarted,  // `code` and `error` are those of `DescribeExecError`.
+    kNotStarted,  // `DescribeExecError` has set `code` and `error`.
     kGivenUp,     // Did not end after SIGKILL.
   };
   How how = How::kExited;
@@ -111,8 +111,8 @@ class Process {
   // this call.
   void Terminate();
 
-  // Returns the process ID, which is also that of the group; -1 if the child
-  // was not started.
+  // Returns the process ID, which is also the group's; -1 if the child was not
+  // started.
   pid_t pid() const { return pid_; }
 
  private:

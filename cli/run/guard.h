@@ -52,11 +52,11 @@ class Guard {
  public:
   using Broken = std::function<void(const absl::Status&)>;
 
-  // Checks all conditions at once, and then again and again. Calls `broken`, on
-  // the loop and at most once, when a condition no longer holds. The status is
-  // kAborted, or kInvalidArgument if a shell command cannot be run or has a
-  // syntax error. Its message is one line with the flag of the condition and
-  // what was seen.
+  // Checks all conditions immediately, and then again and again. Calls
+  // `broken`, on the loop and at most once, when a condition no longer holds.
+  // The status is kAborted, or kInvalidArgument if a shell command cannot be
+  // run or has a syntax error. Its message is one line with the flag of the
+  // condition and what was seen.
   Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken);
   ~Guard();
 

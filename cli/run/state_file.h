@@ -56,9 +56,9 @@ class StateFile {
  public:
   explicit StateFile(std::string path) : path_(std::move(path)) {}
 
-  // Returns what the file says, or, if there is none, a run of these targets
-  // that has not started. Refuses, with kInvalidArgument, a file that is no
-  // state or that of other targets.
+  // Returns what the file says, or, without a file, a run of these targets that
+  // has not started. Refuses, with kInvalidArgument, a file that is no state or
+  // that belongs to other targets.
   absl::StatusOr<SavedRun> Read(const std::vector<std::string>& targets) const;
 
   // Replaces the file in one step, so that a crash leaves the old one or the

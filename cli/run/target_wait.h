@@ -91,8 +91,8 @@ class TargetWait : public WaitObserver {
   void Answer(Finding finding, const PollCompletion<>& done);
 
   // Takes the finding of a poll that the limit has ended. The engine drops its
-  // answer, which comes a moment too late at best; users want to know why there
-  // was none. Returns false if there is no finding.
+  // answer, which comes a moment too late at best; users want to know why it
+  // is missing. Returns false if there is no finding.
   bool TakeDropped(const PollEvent& poll);
 
   // Reports the last poll, unless it has been reported.

@@ -135,7 +135,7 @@ WaitOptions WaitRun::OptionsFor(size_t target) {
       is_saved_ = false;
     };
   }
-  // What is left, but a poll in any case.
+  // The time that is left, but a poll in any case.
   const absl::Duration elapsed = Elapsed();
   options.polls.first_delay =
       rounds_ > 0

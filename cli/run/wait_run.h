@@ -157,8 +157,8 @@ class WaitRun : private TargetEvents {
 
   std::vector<WaitTarget> targets_;
   std::vector<std::shared_ptr<TargetWait>> waits_;
-  std::vector<WaitHandle> handles_;  // Of this round.
-  size_t pending_ = 0;               // Of them.
+  std::vector<WaitHandle> handles_;  // The waits of this round.
+  size_t pending_ = 0;               // The number that have not ended.
 
   SavedRun saved_;
   bool is_saved_ = true;

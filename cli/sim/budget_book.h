@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The arithmetic of a store of shared budgets, in memory: that of the scripts
-// of `RedisBudgetStore`, line by line. `MemoryBudgetStore`
+// The arithmetic of a store of shared budgets, in memory. It repeats the
+// scripts of `RedisBudgetStore` line by line. `MemoryBudgetStore`
 // (memory_budget_store.h) puts a network between it and its users.
 
 #ifndef WAITER_CLI_SIM_BUDGET_BOOK_H_

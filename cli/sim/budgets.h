@@ -104,7 +104,7 @@ std::vector<BudgetEvent> DefaultBudgetEvents(const BudgetsOptions& options);
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const BudgetsOptions& options);
 
-// What came of the polls of some time.
+// The outcome of the polls of some time.
 struct BudgetsPart {
   absl::Duration begin = {};
   absl::Duration end = {};
@@ -115,8 +115,8 @@ struct BudgetsPart {
   // With the burst it may be above 1.
   double used = 0;
   // Fairness between busy processes: Jain's index of their polls that were not
-  // throttled. 1 if all have equal numbers, 1/n if one has all. Zero if there
-  // are none.
+  // throttled. 1 if all have equal numbers, 1/n if one has all. Zero without
+  // such polls.
   double fairness = 0;
 };
 

@@ -53,7 +53,7 @@ class Clairvoyant {
   Part By(double time) const;
 
   std::vector<double> durations_;
-  std::vector<double> sums_;   // Of the first durations.
+  std::vector<double> sums_;   // Each adds up the first durations.
   std::vector<double> times_;  // At which polls may be.
   std::vector<Part> parts_;    // By these times.
 };

@@ -48,8 +48,8 @@ class EventQueue {
   // Returns whether all clients have been removed.
   bool empty() const { return left_ == 0; }
 
-  // Return the time and the client of the earliest event; at equal times, that
-  // of the first client. Require that the queue is not empty.
+  // Return the time and the client of the earliest event; at equal times, of
+  // the first client. Require that the queue is not empty.
   std::chrono::nanoseconds time() const {
     return std::chrono::nanoseconds(earliest_ >> index_bits_);
   }

@@ -74,8 +74,8 @@ absl::Status Validate(const FleetOptions& options);
 
 // Numbers of polls that reached the server within one second of the run.
 struct FleetSecond {
-  int64_t polls = 0;      // All of them.
-  int64_t throttled = 0;  // Those that were throttled.
+  int64_t polls = 0;  // Also the ones that were throttled.
+  int64_t throttled = 0;
 };
 
 // Result of one run.
@@ -96,7 +96,7 @@ struct FleetRun {
   std::vector<absl::Duration> detection_delays;
 
   // Returns the delay that a share `quantile` of the clients that found success
-  // do not exceed, or infinity if there are none.
+  // do not exceed, or infinity without such clients.
   absl::Duration DetectionDelay(double quantile) const;
 
   // Number of clients whose wait ended without success.

@@ -296,7 +296,7 @@ std::vector<Change> Changes() {
 }
 
 // Returns what 20 waits after a change cost, and the first ones of them, as
-// parts of the cost of the default curve.
+// parts of the cost of the default backoff.
 std::pair<double, double> CostAfter(const Change& change,
                                     const LearnedDelaysOptions& learned,
                                     double worth,
@@ -484,7 +484,7 @@ absl::StatusOr<std::vector<WorstRow>> FindWorst(
         ConstantDuration(60)}) {
     for (const double guard : {0.5, 1.0, 3.0}) {
       WorstRow worst = {.name = durations.name, .max_relative_lateness = guard};
-      // With fewer, the curve decides in part, which has no guard. After 48,
+      // With fewer, the backoff decides in part, which has no guard. After 48,
       // the model has just made its schedule again.
       for (const int observations : {10, 20, 48}) {
         SearchWorst(durations, observations, options, worst);

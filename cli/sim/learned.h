@@ -10,7 +10,7 @@
 //
 // All waits are `WaitLoop`s with the options of the library, so they learn and
 // decide as in a program. Polls take no time. Costs are means over repetitions,
-// each of which learns from durations of its own.
+// and each learns from other durations.
 
 #ifndef WAITER_CLI_SIM_LEARNED_H_
 #define WAITER_CLI_SIM_LEARNED_H_
@@ -45,7 +45,7 @@ struct LearnedRuns {
   // If false, `seconds_of_delay_worth_one_poll` is 1.
   bool has_default_target = true;
   // The rate of `Regret`: 1, or the one at which the clairvoyant schedule has
-  // the lateness of the default curve.
+  // the lateness of the default backoff.
   double worth = 1;
   PollCost best = {};                // The clairvoyant schedule at that rate.
   std::vector<PollCost> after = {};  // For each of `kObservations`.
@@ -69,7 +69,7 @@ struct LearnedRow {
   // durations, with alpha 0.2, over a target of 1.5 polls, within 0.5 s and
   // 10 s (failsafe-lib/failsafe#397).
   PollCost ewma = {};
-  // The default curve after a `first_poll_delay` of the true median.
+  // The default backoff after a `first_poll_delay` of the true median.
   PollCost first_poll_at_median = {};
   // Default target and guard first, then the default target without a guard,
   // and both with a poll worth a second.
@@ -79,20 +79,20 @@ absl::StatusOr<std::vector<LearnedRow>> CompareLearned(
     const LearnedStudyOptions& options);
 
 // Polls after 20 observations at that exchange rate which has the lateness of
-// the default curve.
+// the default backoff.
 struct EqualLatenessRow {
   std::string name;
   double max_relative_lateness = 1;
   double lateness = 0;
   double default_polls = 0;
   double polls = 0;
-  double best_polls = 0;  // Of the clairvoyant schedule.
+  double best_polls = 0;  // By the clairvoyant schedule.
 };
 absl::StatusOr<std::vector<EqualLatenessRow>> CompareAtEqualLateness(
     const LearnedStudyOptions& options);
 
 // Costs of a model that does not know, or no longer knows, how long the
-// operation takes, as parts of the costs of the default curve.
+// operation takes, as parts of the costs of the default backoff.
 struct ChangeRow {
   std::string name;
   double default_target = 1;        // Mean over 20 waits.

@@ -37,7 +37,7 @@ class MemoryBudgetStore : public BudgetStore {
   // Calls a function once when a clock reaches a time, never immediately.
   using CallAt = std::function<void(MonotonicTime, std::function<void()>)>;
 
-  // `call_at` is that of `clock`, which must outlive it. A message takes
+  // `call_at` calls by `clock`, which must outlive it. A message takes
   // `one_way` each way.
   MemoryBudgetStore(Clock& clock, CallAt call_at,
                     std::shared_ptr<BudgetBook> book,

@@ -22,7 +22,7 @@
 namespace waiter::sim {
 
 // The time of one hop is the absolute value of a normal variable. The defaults
-// are those of "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+// come from "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
 // Both are finite, zero or more, and at most an hour.
 struct NetworkOptions {
   absl::Duration mean = absl::Milliseconds(10);

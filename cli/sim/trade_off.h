@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<PlayedWait>> PlayWaits(
     const NamedPolicy& policy, absl::Span<const absl::Duration> ready,
     uint64_t seed = 1);
 
-// Returns the result of waits with a policy, of which there must be one.
+// Returns the result of at least one wait with a policy.
 TradeOff Summarize(std::string name, absl::Span<const PlayedWait> waits);
 
 // Sets `on_front` of all points.

@@ -126,7 +126,7 @@ class Builder final : public nlohmann::json_sax<json> {
 
   json root_;
   std::vector<json*> open_;  // From the outermost; only the last one grows.
-  json* member_ = nullptr;   // Of an object: where the next value belongs.
+  json* member_ = nullptr;   // Where the next value of an object belongs.
   bool too_deep_ = false;
   size_t error_at_ = 0;
   std::string error_;

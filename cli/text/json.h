@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads JSON (RFC 8259) that may be anything, and writes JSON. No function
-// throws, and neither do those of nlohmann::json that take no wrong type or
-// missing member for granted: `find`, `is_*`, `get_ptr`.
+// throws, and neither do the functions of nlohmann::json that expect a wrong
+// type or a missing member: `find`, `is_*`, `get_ptr`.
 //
 //   absl::StatusOr<nlohmann::json> value = waiter::cli::ParseJson(line);
 //   if (!value.ok()) return value.status();

@@ -29,7 +29,7 @@ struct Utf8Character {
 };
 
 // Returns the character that `text` begins with. `text` must not be empty. A
-// byte that does not begin a valid character counts as one of its own:
+// byte that does not begin a valid character counts as a character:
 // `kReplacementPoint` with a length of 1.
 Utf8Character FirstOf(std::string_view text);
 

@@ -50,7 +50,7 @@ struct CurlLibrary {
 };
 
 // Opens the library in the first call, and returns it. It stays open until the
-// process ends, because it may have threads and handlers of its own.
+// process ends, because it may have threads and handlers.
 // kInvalidArgument says what is missing and what to do. Thread-compatible, like
 // curl_global_init, which it calls.
 absl::StatusOr<const CurlLibrary*> LoadCurl();

@@ -245,7 +245,7 @@ void CurlTransfer::SetPem(CURLoption option, const std::string& pem) {
 size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count,
                               void* self) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
-  // Any other number than that of the bytes ends the transfer.
+  // Any number but `size * count` ends the transfer.
   return transfer.ReadHeader({data, size * count}) ? size * count : 0;
 }
 
@@ -305,7 +305,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   SocketAddress& tried = answer.addresses.emplace_back();
   tried.size = std::min<socklen_t>(address->addrlen, sizeof(tried.storage));
   std::memcpy(&tried.storage, &address->addr, tried.size);
-  return OpenSocket(address->family, address->socktype, address->protocol);
+  return cli::OpenSocket(address->family, address->socktype, address->protocol);
 }
 
 // Every request has its own connection, so that this is called for each

@@ -93,7 +93,7 @@ class CurlClient final : public HttpClient {
 
  private:
   // Returns a part of `url`; empty if it has no such part or is not a URL. The
-  // port may be that of the scheme.
+  // port may be the scheme's default.
   std::string Part(const std::string& url, CURLUPart part) const {
     CURLU* const parsed = curl_.url();
     char* text = nullptr;

@@ -36,8 +36,8 @@ struct HttpOptions {
   // Body of the request of each poll.
   std::optional<std::string> data = std::nullopt;
 
-  // Conditions that the answer must all meet. Their order is that of messages:
-  // headers, body, JSON.
+  // Conditions that the answer must all meet. Messages name them
+  // in this order: headers, body, JSON.
   HttpStatusSet status = {{{200, 299}}};
   std::vector<TextRegex> body = {};
   std::vector<JsonExpression> json = {};

@@ -55,7 +55,7 @@ std::string HintFor(const HttpResponse& answer) {
     return absl::StrCat("HTTP ", status, ": --status ", status,
                         " or no --no-redirect");
   }
-  // What nginx, Apache and Go say.
+  // nginx, Apache and Go say this.
   if (status == 400 && absl::StrContains(answer.body, "HTTPS")) {
     return "the port speaks TLS: write https://";
   }
@@ -138,7 +138,7 @@ class JsonBody {
 
   const std::optional<std::string>& printed() const { return printed_; }
 
-  // Which expression exceeded a limit; empty if none did.
+  // The expression that exceeded a limit; empty without one.
   const std::string& excess() const { return excess_; }
 
  private:

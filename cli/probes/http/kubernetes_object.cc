@@ -133,8 +133,8 @@ std::string WhyNever(const KubernetesObject& object,
   return "";
 }
 
-// Judges a pod of which it is awaited that its containers exit with 0, which is
-// a phase and no condition.
+// Judges a pod whose containers should exit with 0, which is a phase and no
+// condition.
 Finding JudgePhase(const nlohmann::json& body) {
   const nlohmann::json* const status = FindMember(body, "status");
   const std::string phase = status == nullptr ? "" : TextOf(*status, "phase");

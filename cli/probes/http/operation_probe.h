@@ -24,7 +24,7 @@
 
 namespace waiter::cli {
 
-// What `waiter operation` adds to the options of a request.
+// Options that `waiter operation` adds to the options of a request.
 struct OperationOptions {
   HttpDialect dialect = {};
   std::vector<std::string> trusted_origins = {};

@@ -83,7 +83,8 @@ class ProbeFactory {
     return operation_;
   }
 
-  // Returns the options of the label of `target`, or those of all targets.
+  // Returns the options of the label of `target`, or the options of all
+  // targets.
   std::shared_ptr<const HttpOptions> OptionsOf(const Target& target) const;
 
   // Returns the client that all probes share, or kInvalidArgument without

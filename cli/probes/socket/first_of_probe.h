@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks several servers of one target, of which one that is ready is enough:
+// Asks several servers of one target. One that is ready is enough:
 //
 //   waiter::cli::FirstOfProbe probe(loop, std::move(probes));
 

@@ -21,7 +21,7 @@ namespace {
 // Longer lines are not answers to `version`.
 constexpr size_t kLongestLine = 2048;
 
-// Errors are those of
+// Errors are in
 // https://github.com/memcached/memcached/blob/master/doc/protocol.txt
 Finding FromError(std::string_view line) {
   PollStatus status = PollStatus::kServerError;

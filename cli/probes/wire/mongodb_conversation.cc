@@ -37,7 +37,7 @@ constexpr char kString = 0x02;
 constexpr char kBool = 0x08;
 constexpr char kInt32 = 0x10;
 
-// Codes of errors: a server without `hello`, and those of a shutdown.
+// Codes of errors: of a server without `hello`, and of a shutdown.
 constexpr int32_t kCommandNotFound = 59;
 constexpr int32_t kShutdownInProgress = 91;
 constexpr int32_t kInterruptedAtShutdown = 11600;

@@ -32,7 +32,7 @@ bool IsSet(const nlohmann::json& info, std::string_view name) {
   return member != nullptr && *member == true;
 }
 
-// Messages are those of
+// Messages are in
 // https://docs.nats.io/reference/reference-protocols/nats-protocol#ok-err
 Finding FromError(std::string_view text) {
   PollStatus status = PollStatus::kServerError;

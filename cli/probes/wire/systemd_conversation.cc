@@ -28,7 +28,7 @@ namespace {
 
 // https://dbus.freedesktop.org/doc/dbus-specification.html: a login in lines,
 // then messages. A message has a header of fixed size, an array of fields, and
-// a body, each of which begins at a multiple of 8 bytes.
+// a body. Each begins at a multiple of 8 bytes.
 constexpr size_t kLongestLine = 1024;
 constexpr size_t kHeaderSize = 16;
 constexpr uint32_t kLongestPart = 32'768;
