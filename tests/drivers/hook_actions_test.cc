@@ -58,10 +58,12 @@ struct NoTracer {
   struct Span {};
   struct Scope {};
 
-  Context Current() { return {}; }
-  Context With(const Context& /*parent*/, const Span& /*span*/) { return {}; }
-  Scope MakeCurrent(const Context& /*context*/) { return {}; }
-  Span StartSpan(std::string_view /*name*/, const Context& /*parent*/) {
+  static Context Current() { return {}; }
+  static Context With(const Context& /*parent*/, const Span& /*span*/) {
+    return {};
+  }
+  static Scope MakeCurrent(const Context& /*context*/) { return {}; }
+  static Span StartSpan(std::string_view /*name*/, const Context& /*parent*/) {
     return {};
   }
   void SetAttribute(Span& /*span*/, const TraceAttribute& /*attribute*/) {}
@@ -75,15 +77,16 @@ struct NoTracer {
 // A coroutine that starts immediately and is destroyed with its owner.
 class Coroutine {
  public:
+  // NOLINTNEXTLINE(readability-identifier-naming): the language has the name.
   struct promise_type {
     Coroutine get_return_object() {
       return Coroutine(
           std::coroutine_handle<promise_type>::from_promise(*this));
     }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
+    static std::suspend_never initial_suspend() noexcept { return {}; }
+    static std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { std::terminate(); }
+    [[noreturn]] static void unhandled_exception() { std::terminate(); }
   };
 
   Coroutine(Coroutine&& other) noexcept
@@ -172,7 +175,9 @@ void RunOnEngine(const EngineKind& kind, const StartFunction& start,
   wait.start_another = [&] {
     engine
         ->Start(Waiter([] { return true; }, AtOnce(wait)),
-                [&](const WaitResult<>& other) { wait.others += other.ok(); })
+                [&](const WaitResult<>& other) {
+                  wait.others += other.ok() ? 1 : 0;
+                })
         .Detach();
   };
   std::function<void()> finish = start(*engine, wait);

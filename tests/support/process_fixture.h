@@ -92,7 +92,7 @@ class ProcessFixture : public testing::Test {
 
   // Shell text that blocks until a signal ends it. No process writes to the
   // fifo "never", and opening it for writing as well does not block.
-  static constexpr char kHang[] =
+  static constexpr const char* kHang =
       "exec 4<>never; while :; do read -r x <&4; done";
 
   EventLoop loop_;
