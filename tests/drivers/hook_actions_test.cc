@@ -77,17 +77,20 @@ struct NoTracer {
 // A coroutine that starts immediately and is destroyed with its owner.
 class Coroutine {
  public:
-  // NOLINTNEXTLINE(readability-identifier-naming): the language has the name.
+  // NOLINTBEGIN(readability-identifier-naming)
+  // NOLINTBEGIN(readability-convert-member-functions-to-static)
   struct promise_type {
     Coroutine get_return_object() {
       return Coroutine(
           std::coroutine_handle<promise_type>::from_promise(*this));
     }
-    static std::suspend_never initial_suspend() noexcept { return {}; }
-    static std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    [[noreturn]] static void unhandled_exception() { std::terminate(); }
+    [[noreturn]] void unhandled_exception() { std::terminate(); }
   };
+  // NOLINTEND(readability-convert-member-functions-to-static)
+  // NOLINTEND(readability-identifier-naming)
 
   Coroutine(Coroutine&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)) {}
