@@ -82,8 +82,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Delay DelayByStatus(ActiveWait& wait,
               SleepReason::kServerError};
     case PollStatus::kThrottled: {
       growth.server_error = {};
-      // A throttled poll is followed by the longer delay of its own backoff and
-      // the "not ready" one. The latter does not advance: it is a copy.
+      // After a throttled poll, the longer delay of the "throttled" and the
+      // "not ready" backoff applies. The latter does not advance: it is a copy.
       BackoffProgress not_ready = growth.not_ready;
       const std::chrono::nanoseconds min_delay =
           policy.BackoffAfter(PollStatus::kNotReady).NextDelay(not_ready, gen);

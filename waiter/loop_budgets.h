@@ -31,7 +31,7 @@ std::optional<Delay> LimiterDelay(const ActiveWait& wait, MonotonicTime now);
 void UpdateLimiter(const ActiveWait& wait, MonotonicTime now);
 
 // At the end of a wait: gives back the tokens of the last paid poll after a
-// success, and those of a poll that was paid for and never began.
+// success, and the tokens of a poll that was paid for and never began.
 void SettleQuota(ActiveWait& wait, StopReason reason, MonotonicTime now);
 
 }  // namespace waiter::internal

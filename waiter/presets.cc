@@ -55,9 +55,9 @@ absl::Duration Ceiling(const BackoffOptions& backoff, int64_t attempt) {
 }
 
 // Returns options with the same backoff for every status. A delay source brings
-// its own parameters; those of the backoff then serve `Validate` and the delays
-// between polls that confirm a success. A backoff without `min_delay` has none,
-// as in the originals.
+// its own parameters; the backoff's parameters then serve `Validate` and the
+// delays between polls that confirm a success. A backoff without `min_delay`
+// has none, as in the originals.
 WaitOptions WithBackoff(BackoffOptions backoff) {
   if (!backoff.min_delay.has_value()) backoff.min_delay = absl::ZeroDuration();
   WaitOptions options;

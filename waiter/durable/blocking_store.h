@@ -18,8 +18,8 @@
 
 namespace waiter::internal {
 
-// Requests and replies are those of the functions of `WaitStore`. They are
-// called between `Begin` and `Commit`, any number of them.
+// The functions have the requests and replies of `WaitStore`'s functions. Any
+// number of them are called between `Begin` and `Commit`.
 //
 // A function that refuses its request returns an error and has changed nothing.
 // Any other error breaks the transaction, whose `Commit` then fails with it.

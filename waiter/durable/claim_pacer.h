@@ -56,7 +56,7 @@ class ClaimPacer {
       : max_held_(max_held), claim_batch_(claim_batch) {}
 
   // Returns the number of the name, from 0. The numbers of its partitions
-  // follow those of earlier names.
+  // follow the numbers of earlier names' partitions.
   size_t AddName(const Name& name);
   // Lets the partitions of a name be claimed from. Later calls do nothing.
   void Open(size_t name);

@@ -30,7 +30,7 @@ BatchStarter::~BatchStarter() {
     EngineQueue waits = {part.first, part.last};
     while (!waits.empty()) {
       EngineRecord& record = part.worker->Pop(waits);
-      // For the handle, as the worker counts only those of waits that start.
+      // For the handle, as the worker counts only handles of waits that start.
       part.worker->AddReference();
       std::destroy_at(&PendingStartOf(record));
       record.ops->destroy(record.task.data());

@@ -25,9 +25,9 @@
 // that says that there is mail. The loop then lets the worker take it.
 //
 // Invariants:
-//  * Whoever posts wakes the worker. Nothing is lost between its last look and
+//  * A post wakes the worker. Nothing is lost between its last look and
 //    its sleep.
-//  * Whoever posts the first mail since the last `Take` calls the hook
+//  * The thread that posts the first mail since the last `Take` calls the hook
 //    afterwards, so at least one call begins after mail that is not taken yet,
 //    and there are no more calls than takes, plus one.
 //  * A post touches nothing of the mailbox after the worker could take it, so

@@ -18,7 +18,8 @@
 //  * At most one thread is inside.
 //  * The task is freed exactly once: by the thread that is inside when the
 //    owner abandons it, otherwise by the owner.
-//  * Entering is the start of a poll: whoever enters after `RequestStop` or
+//  * Entering is the start of a poll: a thread that enters after `RequestStop`
+//  or
 //    `RequestSuspend` has returned sees the request, and an executor does not
 //    enter at all.
 //  * Of `RequestStop` and `RequestSuspend`, the first one counts.
@@ -149,7 +150,7 @@ class BasicTaskGate {
     return EnterUnless(kAbandoned | kEntered | kPollBegun, shared);
   }
 
-  // The same to take an answer, also that of a poll on an executor.
+  // The same to take an answer, also the answer of a poll on an executor.
   bool EnterForAnswer(bool shared) {
     return EnterUnless(kAbandoned | kEntered, shared);
   }

@@ -13,8 +13,8 @@
 
 namespace waiter::internal::eventually {
 
-// Returns `options` with the fields that have their default replaced by those
-// of the youngest object that sets them, or nothing if there is no object.
+// Returns `options` in which the youngest object that sets a field replaces its
+// default, or nothing if there is no object.
 // Thread-safe.
 std::optional<EventuallyOptions> CompleteOptions(
     Kind kind, const EventuallyOptions& options);

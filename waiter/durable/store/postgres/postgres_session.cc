@@ -136,7 +136,7 @@ void PostgresSession::Flush() {
 }
 
 void PostgresSession::ReadResults() {
-  // In a pipeline, a null result is between those of two statements.
+  // In a pipeline, a null result is between the results of two statements.
   bool was_null = false;
   while (state_ != State::kBroken && phase_ != Phase::kOpen &&
          library_.isBusy(connection_) == 0) {
@@ -154,7 +154,7 @@ void PostgresSession::ReadResults() {
   }
 }
 
-// A null result ends those of a query.
+// A null result ends the results of a query.
 void PostgresSession::OnOpeningResult(pg_result* result) {
   if (result != nullptr) {
     PostgresRows rows(library_, result);

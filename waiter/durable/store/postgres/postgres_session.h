@@ -126,7 +126,7 @@ class PostgresSession {
   Outcome outcome_;
   size_t statements_ = 0;
   size_t results_ = 0;
-  size_t before_ = 0;  // Results before those of the statements.
+  size_t before_ = 0;  // Results before the statements' results.
 };
 
 }  // namespace waiter::internal

@@ -147,7 +147,7 @@ std::string_view PostgresRows::View(int column) const {
 int64_t PostgresRows::Number(int column) const {
   const std::string_view bytes = View(column);
   if (bytes.empty()) return 0;
-  // The sign is that of the first byte.
+  // The first byte has the sign.
   uint64_t number =
       (bytes[0] & 0x80) != 0 && bytes.size() > 1 ? ~uint64_t{0} : 0;
   for (const char byte : bytes) {

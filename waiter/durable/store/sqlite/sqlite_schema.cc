@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t kVersion = 1;
 
-// All times are in microseconds, of the time of the file. Identities of waits
-// and partitions are numbers, as are those of rows.
+// All times are in microseconds, of the time of the file. Waits, partitions
+// and rows are identified by numbers.
 constexpr const char* kTables = R"sql(
 CREATE TABLE waiter_schema(
   version INTEGER NOT NULL,
