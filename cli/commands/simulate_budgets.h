@@ -34,7 +34,8 @@ std::vector<std::string> BudgetsFlagNames();
 //    "polls": 3642, "throttled": 641, "used": 1.0, "fairness": 0.899}
 //
 // `sim::BudgetsPart` defines the shares. `polls` and `throttled` of a limiter
-// have a number for each second. `events` happen at the begin of a phase.
+// have a number for each second. `events` lists the ones at the beginning
+// of a phase.
 absl::Status SimulateBudgetsCommand(const Invocation& invocation);
 
 }  // namespace waiter::cli

@@ -70,7 +70,7 @@ class HttpFlags {
     std::string name;
     std::string label;
     std::string value;
-    // --data, --header and --bearer read their files once.
+    // The values of --data, --header and --bearer, which are read once.
     std::optional<std::string> data;
     std::vector<HttpOptions::Header> headers;
   };

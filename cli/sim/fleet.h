@@ -74,7 +74,7 @@ absl::Status Validate(const FleetOptions& options);
 
 // Numbers of polls that reached the server within one second of the run.
 struct FleetSecond {
-  int64_t polls = 0;  // Also the ones that were throttled.
+  int64_t polls = 0;  // With the ones that were throttled.
   int64_t throttled = 0;
 };
 

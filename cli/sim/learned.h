@@ -10,7 +10,7 @@
 //
 // All waits are `WaitLoop`s with the options of the library, so they learn and
 // decide as in a program. Polls take no time. Costs are means over repetitions,
-// and each learns from other durations.
+// and each learns from its own durations.
 
 #ifndef WAITER_CLI_SIM_LEARNED_H_
 #define WAITER_CLI_SIM_LEARNED_H_

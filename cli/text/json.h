@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads JSON (RFC 8259) that may be anything, and writes JSON. No function
-// throws, and neither do the functions of nlohmann::json that expect a wrong
+// throws, and neither do the functions of nlohmann::json that accept a wrong
 // type or a missing member: `find`, `is_*`, `get_ptr`.
 //
 //   absl::StatusOr<nlohmann::json> value = waiter::cli::ParseJson(line);

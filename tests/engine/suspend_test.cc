@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 #include "waiter/engine/async_waiter.h"
@@ -817,6 +819,47 @@ TEST_F(SuspendTest, RequestBeforeTheEndOfTheEngineComesFirst) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kShutDown));
   waits[0].Suspend(Save());
   EXPECT_THAT(saved_, SizeIs(3));
+}
+
+// Calls `hook` once, when its time is read.
+class HookedClock final : public Clock {
+ public:
+  explicit HookedClock(Clock& clock) : clock_(clock) {}
+
+  absl::Time TimeNow() override { return clock_.TimeNow(); }
+  MonotonicTime MonotonicNow() override {
+    if (hook != nullptr) std::exchange(hook, nullptr)();
+    return clock_.MonotonicNow();
+  }
+  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
+                  std::string_view who) override {
+    clock_.SleepUntil(wake_up, stop, who);
+  }
+
+  std::function<void()> hook;
+
+ private:
+  Clock& clock_;
+};
+
+TEST_F(SuspendTest, RequestDuringTheLastRoundComesFirst) {
+  HookedClock clock(clock_);
+  WaitEngineOptions engine_options = Simulated();
+  engine_options.clock = &clock;
+  std::optional<WaitEngine> engine(engine_options);
+  WaitOptions options = EverySecond();
+  options.clock = &clock;
+  WaitHandle wait =
+      engine->Start(Waiter([] { return false; }, options), results_.Take());
+  engine->RunDue();
+  // The round has taken its mail when it reads the clock.
+  clock.hook = [&] {
+    const JoiningThread other([&] { wait.Suspend(Save()); });
+  };
+  engine.reset();
+
+  EXPECT_THAT(saved_, SizeIs(1));
+  EXPECT_THAT(results_.reasons(), IsEmpty());
 }
 
 TEST_F(SuspendTest, ChainOfSuspendedWaitsDoesNotKeepTheEngineFromEnding) {

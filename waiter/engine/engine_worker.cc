@@ -209,9 +209,8 @@ MonotonicTime EngineWorker::RunRound() noexcept {
   if (shut_down_.has_begun() && counters_.pending.value() > 0) {
     // A suspension that was requested before comes first. Its mail may have
     // come after the round's was taken, and before the end was noticed.
-    FetchMail();
-    Process(requests_.others());
     ProcessOwn();
+    ProcessLateMail();
     ForEachPending([this](EngineRecord& record) { stepper_.ShutDown(record); });
   }
   PollReady();
@@ -349,7 +348,7 @@ void EngineWorker::FireTimers() {
     if (record.phase != EngineRecord::Phase::kAwaitingAnswer) {
       stepper_.Step(record);
     } else {
-      ProcessLateAnswers();
+      ProcessLateMail();
       if (WaitTimers::Counts(record, due_[i])) stepper_.Expire(record);
     }
   }
@@ -358,7 +357,7 @@ void EngineWorker::FireTimers() {
 
 // Processes what has come during this round. Its polls may have taken long, and
 // an answer may have been given in time.
-void EngineWorker::ProcessLateAnswers() {
+void EngineWorker::ProcessLateMail() {
   if (!requests_.has_mail() && !requests_.has_own_answers()) return;
   ProcessOwn();
   FetchMail();

@@ -122,7 +122,7 @@ class EngineWorker {
   void BeginNew();
   void PollReady();
   void FireTimers();
-  void ProcessLateAnswers();
+  void ProcessLateMail();
   template <typename Body>
   void ForEachPending(Body body);
 

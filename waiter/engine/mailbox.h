@@ -25,8 +25,8 @@
 // that says that there is mail. The loop then lets the worker take it.
 //
 // Invariants:
-//  * A post wakes the worker. Nothing is lost between its last look and
-//    its sleep.
+//  * A post wakes the worker. Nothing is lost between the worker's last look
+//    and its sleep.
 //  * The thread that posts the first mail since the last `Take` calls the hook
 //    afterwards, so at least one call begins after mail that is not taken yet,
 //    and there are no more calls than takes, plus one.

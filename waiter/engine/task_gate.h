@@ -19,9 +19,8 @@
 //  * The task is freed exactly once: by the thread that is inside when the
 //    owner abandons it, otherwise by the owner.
 //  * Entering is the start of a poll: a thread that enters after `RequestStop`
-//  or
-//    `RequestSuspend` has returned sees the request, and an executor does not
-//    enter at all.
+//    or `RequestSuspend` has returned sees the request, and an executor does
+//    not enter at all.
 //  * Of `RequestStop` and `RequestSuspend`, the first one counts.
 //  * A poll begins after every request of one: the request is met by the next
 //    poll that begins, however many requests there were.

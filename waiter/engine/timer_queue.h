@@ -183,9 +183,9 @@ inline uint32_t TimerQueue::Add(uint32_t index, MonotonicTime due,
   return timer.stamp;
 }
 
-// Puts a timer into the wheel. Its level is the place of the highest
-// digit, of `kSlotBits` bits, in which its tick differs from the current one;
-// its slot is the digit there.
+// Puts a timer into the wheel. Its level is the place of the highest digit, of
+// `kSlotBits` bits, in which its tick differs from the current one; its slot is
+// the digit there.
 inline void TimerQueue::Put(int64_t tick, Timer timer) {
   const auto difference =
       static_cast<uint64_t>((tick ^ current_) | (kSlots - 1));

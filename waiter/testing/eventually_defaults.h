@@ -13,9 +13,8 @@
 
 namespace waiter::internal::eventually {
 
-// Returns `options` in which the youngest object that sets a field replaces its
-// default, or nothing if there is no object.
-// Thread-safe.
+// Returns `options`, in which each field that has its default comes from the
+// youngest object that sets it, or nothing if there is no object. Thread-safe.
 std::optional<EventuallyOptions> CompleteOptions(
     Kind kind, const EventuallyOptions& options);
 

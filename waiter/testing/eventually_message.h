@@ -69,8 +69,8 @@ class PollHistory {
 // the assertion.
 std::string ShortNameOf(const Site& site, const EventuallyOptions& options);
 
-// The same for the start of a message. The message of `waiter::Eventually`
-// has its place.
+// The same for the start of a message. The message of `waiter::Eventually` has
+// its place.
 std::string NameOf(const Site& site, const EventuallyOptions& options);
 
 // Returns the message of a wait that failed.

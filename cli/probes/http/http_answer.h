@@ -64,7 +64,7 @@ struct HttpAnswer : HttpResponse {
   std::string target_port = {};
 
   bool is_http2 = false;
-  bool is_redirected = false;  // Another address than the first answered.
+  bool is_redirected = false;  // A redirect led to this answer.
 
   // The trailers, after the body.
   std::vector<std::pair<std::string, std::string>> trailers = {};

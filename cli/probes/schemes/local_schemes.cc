@@ -113,8 +113,8 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeLog(const Target& target,
 }
 
 // Reads the name of a unit: https://www.freedesktop.org/software/systemd/man/
-// latest/systemd.unit.html. As systemctl, takes a name without a type for a
-// service.
+// latest/systemd.unit.html. Like systemctl, takes a name without a type for
+// a service.
 absl::Status ParseSystemd(std::string_view rest, const Scheme& scheme,
                           Target& target) {
   constexpr size_t kLongest = 255;
