@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The rows that `BenchmarkPolls` makes. No test asserts a time. Allocations are
-// counted by counted_allocations.cc.
+// The rows that `BenchmarkPolls` makes. No test asserts a time.
+// counted_allocations.cc counts the allocations.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// A row as it is reported.
+// A reported row.
 struct Row {
   std::string name;
   std::string error;
@@ -67,7 +67,7 @@ class Collector : public benchmark::BenchmarkReporter {
   std::vector<Row> rows;
 
  private:
-  // Versions differ in how they tell that there was an error.
+  // Versions of Google Benchmark report errors differently.
   template <typename R>
   static std::string ErrorOf(const R& run) {
     if constexpr (requires { run.error_message; }) {
@@ -125,7 +125,7 @@ TEST_F(PollBenchmarkTest, NamesSayHowTheFunctionIsPolled) {
                           "poll/engine/waits:1000/delay:100ms"));
 }
 
-// Three calls precede each row, and on an engine at least one of each wait.
+// Three calls precede each row; on an engine, at least one more per wait does.
 TEST_F(PollBenchmarkTest, IterationIsAPoll) {
   struct Case {
     std::string row;
@@ -137,8 +137,8 @@ TEST_F(PollBenchmarkTest, IterationIsAPoll) {
            Case{"poll/wait/iterations", 2003, 2003},
            Case{"poll/wait/delay:", 2003, 2003},
            Case{"poll/engine/waits:1/", 2004, 2005},
-           // Some of them poll again before all have, and the last round of the
-           // engine may poll a few more.
+           // Some waits poll again before all have polled, and the engine's
+           // last round may poll a few more.
            Case{"poll/engine/waits:1000/", 3003, 4603},
        }) {
     int64_t calls = 0;
@@ -189,8 +189,9 @@ TEST_F(PollBenchmarkTest, EveryRowHasItsCounters) {
   }
 }
 
-// On the real clock. A single wait sleeps before most of its polls, if not all
-// on a busy machine, and many waits of an engine wake up together.
+// Runs on the real clock. A single wait sleeps before most of its polls, though
+// not before all of them on a busy machine. Many waits of an engine wake up
+// together.
 TEST_F(PollBenchmarkTest, WaitsOfAnEngineShareTheirWakeUps) {
   const std::vector<Row> rows = RunRows(
       [] { return false; }, 50,
@@ -255,7 +256,7 @@ TEST_F(PollBenchmarkTest, FailureEndsItsRowWithAnError) {
     return ++calls % 50 == 0 ? PollStatus::kFailed : PollStatus::kNotReady;
   });
   for (const Row& row : late) {
-    // Alone, nobody looks at what the function returns.
+    // The row "alone" ignores what the function returns.
     if (absl::StrContains(row.name, "/alone")) continue;
     EXPECT_THAT(row.error, HasSubstr("returned failure")) << row.name;
   }

@@ -17,7 +17,7 @@ namespace {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-// Is done when it was looked at a few times.
+// Is done after a few looks.
 class Job {
  public:
   std::string State() { return ++looks_ < 3 ? "RUNNING" : "DONE"; }

@@ -23,7 +23,7 @@
 
 namespace {
 
-// `Client` is the service's, and `Response` what the operation makes.
+// `Client` is the service's client, and `Response` the operation's result.
 template <typename Response, typename Client>
 absl::StatusOr<Response> AwaitOperation(Client& client, const std::string& name,
                                         waiter::WaitOptions options) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls at once when something announces a change.
+// Polls immediately when something announces a change.
 
 #include <functional>
 #include <map>

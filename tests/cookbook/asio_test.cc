@@ -59,7 +59,7 @@ asio::awaitable<absl::StatusOr<Instance>> WaitUntilRunning(
   co_return std::move(result);
 }
 
-// Returns when the instance runs, or the program is told to stop.
+// Returns when the instance runs, or on SIGINT or SIGTERM.
 asio::awaitable<absl::StatusOr<Instance>> RunUntilStopped(
     waiter::WaitEngine& engine, Client& client, waiter::WaitOptions options) {
   using asio::experimental::awaitable_operators::operator||;

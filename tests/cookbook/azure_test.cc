@@ -19,7 +19,7 @@
 
 namespace {
 
-// Waits for an operation of any service. `context` may end it, too.
+// Waits for an operation of any service. `context` can also end the wait.
 template <typename T>
 absl::StatusOr<T> Await(Azure::Core::Operation<T>& operation,
                         const Azure::Core::Context& context,

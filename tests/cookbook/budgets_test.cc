@@ -37,7 +37,7 @@ absl::StatusOr<waiter::WaitOptions> SharedOptions() {
 
 class BudgetsTest : public testing::Test {
  protected:
-  // Runs `count` waits for a server whose answers are those of `answer`.
+  // Runs `count` waits for a server that answers with `answer`.
   template <typename Answer>
   void Run(int count, Answer answer) {
     absl::StatusOr<waiter::WaitOptions> options = SharedOptions();

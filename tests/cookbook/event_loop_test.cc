@@ -29,9 +29,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Stands for the event loop of a program, with functions that other threads
-// post and with a timer, of the kinds that `asio::post` and
-// `asio::steady_timer` are.
+// Imitates a program's event loop: other threads post functions, as with
+// `asio::post`, and timers work like `asio::steady_timer`.
 class EventLoop {
  public:
   explicit EventLoop(waiter::Clock& clock) : clock_(clock) {}
@@ -81,7 +80,7 @@ class EventLoop {
     return function;
   }
 
-  // Does nothing if a function is posted before its time.
+  // Returns early, without running it, if a function is posted first.
   void RunFirstTimer() {
     const auto first = timers_.begin();
     clock_.SleepUntil(first->first, wake_.get_token(), "event loop");
@@ -107,7 +106,7 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Calls `function` once after `delay`, in place of the call before.
+  // Calls `function` once after `delay`. Replaces the previous call.
   void Start(std::chrono::nanoseconds delay, std::function<void()> function) {
     Cancel();
     const waiter::MonotonicTime time =
@@ -130,8 +129,8 @@ class Timer {
 // An engine whose waits run in an event loop.
 class EngineOnLoop {
  public:
-  // Destroy this when `loop`, which must outlive it, does not run any more.
-  // `clock` is that of the loop's timers.
+  // `loop` must outlive this object, and must have stopped running when this is
+  // destroyed. `clock` is the clock of the loop's timers.
   explicit EngineOnLoop(EventLoop& loop,
                         waiter::Clock& clock = waiter::GetRealClock())
       : clock_(clock),

@@ -39,8 +39,8 @@ class Client {
   waiter::SimulatedClock& clock_;
 };
 
-// Waits until no instance has this id, as three looks in a row agree: an
-// eventually consistent service may forget and remember it.
+// Waits until three polls in a row find no instance with this id: an eventually
+// consistent service may forget and remember it.
 absl::Status WaitUntilGone(Client& client, const std::string& id,
                            waiter::WaitOptions options) {
   options.name = absl::StrCat("deletion of ", id);

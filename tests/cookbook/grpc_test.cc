@@ -104,7 +104,7 @@ absl::StatusOr<Job> WaitForJob(const JobService::Stub& stub,
   return wait.Wait(stop);
 }
 
-// A call, with what must live until it has ended.
+// A call, with the objects that must live until it ends.
 struct Call {
   struct Cancel {
     void operator()() const { context->TryCancel(); }
@@ -118,7 +118,7 @@ struct Call {
 };
 
 // Calls `use` on the thread of `engine`. `engine` and `stub` must outlive the
-// wait, and the channel of `stub` the last call.
+// wait, and the channel of `stub` must outlive the last call.
 waiter::WaitHandle StartWaitForJob(
     waiter::WaitEngine& engine, JobService::Stub& stub, GetJobRequest request,
     waiter::WaitOptions options,

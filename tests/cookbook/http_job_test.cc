@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits for a job behind HTTP. In builds without libcurl, the function for
-// other clients is tested alone.
+// Waits for a job behind HTTP. Builds without libcurl test only the function
+// for other clients.
 
 #include <string>
 #include <string_view>

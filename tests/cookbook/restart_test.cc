@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Continues with a wait after a restart.
+// Continues a wait after a restart.
 
 #include <functional>
 #include <map>
@@ -40,7 +40,7 @@ std::function<bool()> is_running;
 bool IsRunning(const std::string& /*id*/) { return is_running(); }
 
 // Waits until `IsRunning(id)`. `store` keeps a text for each id, and outlives
-// this process, which ends after a request of `stop`.
+// this process, which ends when a stop is requested.
 absl::Status WaitAcrossRestarts(const std::string& id, Store& store,
                                 waiter::WaitOptions options,
                                 const waiter::stop_token& stop = {}) {

@@ -50,9 +50,9 @@ std::vector<std::string>& Printed() {
 }
 void Print(std::string text) { Printed().push_back(std::move(text)); }
 
-// Returns a token of which Ctrl-C requests a stop; a second Ctrl-C ends the
-// program. Call this before you start threads, as they inherit which signals
-// are blocked.
+// Returns a token that the first Ctrl-C stops; a second Ctrl-C ends the
+// program. Call this before you start threads, because they inherit which
+// signals are blocked.
 waiter::stop_token StopOnInterrupt() {
   sigset_t interrupt;
   sigemptyset(&interrupt);
@@ -103,7 +103,7 @@ int WaitForJobs(const std::vector<Job>& jobs, const waiter::stop_token& stop) {
   return code;
 }
 
-// In their own processes, because the thread that takes the signals stays.
+// Run in their own processes, because the thread that takes the signals stays.
 TEST(StopDeathTest, InterruptEndsTheWait) {
   EXPECT_EXIT(
       {

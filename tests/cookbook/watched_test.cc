@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits that a watch over HTTP tells of changes. Skipped in builds without
+// Waits that a watch over HTTP notifies of changes. Skipped in builds without
 // libcurl.
 
 #include "gtest/gtest.h"
@@ -79,7 +79,7 @@ std::string Json(std::string_view body) {
                       "\r\n\r\n", std::string(body));
 }
 
-// A server whose object changes once it was polled and is watched, and then
+// A server whose object changes once it has been polled and is watched. It then
 // sends `event`.
 waiter::SocketServer::Serve Changing(std::string_view type,
                                      std::string_view event,
@@ -114,7 +114,7 @@ waiter::SocketServer::Serve Changing(std::string_view type,
   };
 }
 
-// Too long for a test: only the watch can end such a wait.
+// These delays are too long for a test: only the watch can end such a wait.
 waiter::WaitOptions Rarely() {
   return {.timeout = absl::Minutes(5),
           .backoff = {.initial_delay = absl::Minutes(10),

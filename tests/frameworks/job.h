@@ -10,7 +10,7 @@
 
 namespace waiter {
 
-// Is done when it was looked at a few times.
+// Is done after a few looks.
 class Job {
  public:
   std::string State() { return ++looks_ < 3 ? "RUNNING" : "DONE"; }

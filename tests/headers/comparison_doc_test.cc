@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that the headers, targets, names and headings exist that
-// docs/comparison.md names.
+// Checks that the headers, targets, names and headings in docs/comparison.md
+// exist.
 
 #include <cctype>
 #include <cstddef>
@@ -88,7 +88,7 @@ TEST(ComparisonDocTest, TargetsExist) {
   }
 }
 
-// The names in the column of Waiter, in the table of what users ask for.
+// Checks the names in Waiter's column of the table of what users ask for.
 TEST(ComparisonDocTest, NamesOfTheLibraryAreInItsHeaders) {
   const std::string text = Comparison();
   const size_t begin = text.find("\n## What users of others ask for");
