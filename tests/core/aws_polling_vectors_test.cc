@@ -51,7 +51,7 @@ Poll<> Answer(std::string_view status) {
   return PollStatus::kFailed;
 }
 
-// The waits before each poll, the first included.
+// The waits before each poll, including the first.
 std::vector<absl::Duration> Waits(const PlayedWait& played) {
   std::vector<absl::Duration> waits = played.delays;
   waits.insert(waits.begin(), played.before_first_poll);
@@ -205,7 +205,7 @@ TEST_F(AwsPollingVectorsTest, Examples) {
   }
 }
 
-// Delays grow with every poll, whatever its status.
+// Delays grow with every poll, with any status.
 TEST_F(AwsPollingVectorsTest, MixedAnswersGrowTogether) {
   EXPECT_EQ(Waits(Play(AwsPollingJava(5, absl::Hours(1)),
                        {NotReady(), Throttled("", absl::Minutes(1)),

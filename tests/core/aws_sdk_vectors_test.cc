@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The standard strategies of the AWS SDKs: that of Kotlin before 2026, and the
-// one of all since. Every wait is made; its tokens are read before every poll.
+// The standard strategies of the AWS SDKs: Kotlin's before 2026, and the common
+// one since. Every wait is played, and its tokens are read before every poll.
 
 #include <algorithm>
 #include <array>
@@ -107,8 +107,8 @@ StopReason Reason(std::string_view outcome) {
   return StopReason::kQuota;
 }
 
-// Makes the wait of `responses`, from `first` on, until it ends; returns where
-// the next one starts. `unit` is the unit of the delays.
+// Runs a wait on `responses` from index `first` until it ends, and returns the
+// index at which the next one starts. `unit` is the unit of the delays.
 size_t RunInvocation(WaitOptions options, const Json::Array& responses,
                      size_t first, absl::Duration unit) {
   TokenRecorder recorder(*options.budgets.retry_quota);
@@ -234,7 +234,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsOneAfterAnother) {
   RunCases("multi_invocation");
 }
 
-// The second wait is made within the third poll of the first, which gives the
+// The second wait runs inside the third poll of the first, which gives the
 // order of the file.
 TEST_F(AwsStandard2026VectorsTest, CallsThatOverlap) {
   for (const Json& entry : File()["multi_threaded"].array()) {
@@ -269,7 +269,7 @@ TEST_F(AwsStandard2026VectorsTest, CallsThatOverlap) {
   }
 }
 
-// On threads the order is open, but not the end.
+// On threads the order is open, but the final state is not.
 TEST_F(AwsStandard2026VectorsTest, CallsOnThreads) {
   for (const Json& entry : File()["multi_threaded"].array()) {
     const WaitOptions options = Given2026(entry["given"]);
@@ -345,7 +345,7 @@ TEST_F(AwsStandard2026VectorsTest, WhereTheSdksDiffer) {
   }
 }
 
-// A delay is uniform below its ceiling, and the hint counts from there.
+// A delay is uniform below its ceiling. The hint is clamped around that delay.
 TEST_F(AwsStandard2026VectorsTest, TheHintIsClampedAroundTheDrawnDelay) {
   WaitOptions options = AwsStandard2026();
 
@@ -416,8 +416,8 @@ TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
     ASSERT_NE(options.budgets.retry_quota, nullptr);
     ASSERT_NE(options.budgets.rate_limiter, nullptr);
 
-    // Throttled immediately, the rate is 0.5 per second: 2 s for the next
-    // token.
+    // Throttling the first poll sets the rate to 0.5 per second, so the next
+    // token takes 2 s.
     EXPECT_THAT(Play(options, {Throttled(), Success()}).delays,
                 ElementsAre(absl::Seconds(2)));
   }
@@ -543,7 +543,7 @@ TEST_F(KotlinBackoffVectorsTest, Series) {
              kHighestDraws);
   ExpectSeries(delays, legacy["exact"], absl::Milliseconds(1));
   ASSERT_EQ(delays.size(), legacy["truncated_ms"].array().size());
-  // The original cuts what is below a millisecond.
+  // The original truncates delays to whole milliseconds.
   for (size_t i = 0; i < delays.size(); ++i) {
     EXPECT_EQ(absl::Trunc(delays[i], absl::Milliseconds(1)),
               Ms(legacy["truncated_ms"][static_cast<int>(i)]));
@@ -642,7 +642,7 @@ TEST_F(KotlinBackoffVectorsTest, Strategy) {
   }
 }
 
-// Every poll of a wait counts for the growth, and no hint does.
+// Every poll of a wait makes the delays grow, and hints do not change them.
 TEST_F(KotlinBackoffVectorsTest, MixedAnswersGrowTogether) {
   EXPECT_THAT(Play(KotlinStandard({.max_attempts = 9, .scale_factor = 2}),
                    {ServerError("", absl::Seconds(9)), Throttled(), NotReady(),

@@ -41,7 +41,7 @@ struct FixedBits {
   uint64_t bits;
 };
 
-// Fails the test when it is drawn from.
+// Fails the test if anything draws from it.
 struct NoBits {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return kLowest; }
@@ -65,7 +65,7 @@ std::vector<nanoseconds> Delays(const BackoffOptions& options, int count,
   return delays;
 }
 
-// Holds the worked table of docs/design.md.
+// The options of the worked table in docs/design.md.
 constexpr BackoffOptions kWorkedTable = {.initial_delay = absl::Seconds(1),
                                          .max_delay = absl::Seconds(10),
                                          .min_delay = absl::ZeroDuration()};
@@ -223,7 +223,7 @@ TEST(BackoffTest, DelaysWithoutJitterAreTheCeilingsAtTheEndOfTheTableToo) {
       .max_delay = absl::Hours(1),
       .multiplier = 1.1,
       .jitter = Jitter::None()};
-  // A window that is missing from the table would be left from before.
+  // A window missing from the table would keep these bytes.
   alignas(Backoff) std::array<std::byte, sizeof(Backoff)> memory;
   memory.fill(std::byte{1});
   const Backoff& backoff = *new (memory.data()) Backoff(kSlowGrowth);

@@ -71,7 +71,7 @@ TEST(QuotaTokenTest, EveryByteIsATokenOrNone) {
                                   .timeout_cost = 5,
                                   .throttle_cost = 7});
     quota->Withdraw(50, kNow);
-    // Twice each, as in two processes of which one died.
+    // Twice each, as two processes do if one of them dies.
     for (int times = 1; times <= 2; ++times) {
       QuotaToken released = *token;
       QuotaToken refunded = *token;
@@ -101,7 +101,7 @@ TEST(QuotaTokenTest, BytesAreThoseOfUses) {
     ASSERT_TRUE(MakeQuota({})->Acquire(use, kNow, token).has_value());
     EXPECT_EQ(token.ToByte(), static_cast<uint8_t>(use));
   }
-  // The rest that was taken is never given back, also not after a restart.
+  // The rest that it took is never given back, not even after a restart.
   const auto quota = MakeQuota(
       {.capacity = 10, .retry_cost = 14, .when_spent = WhenSpent::kTakeRest});
   QuotaToken token;
@@ -155,7 +155,7 @@ TEST(QuotaSupplyTest, DepositShortensTheTurnOfLaterPollsAlone) {
   EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kNow, token), kNow);
   EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kNow, token), kNow + seconds(10));
   EXPECT_NEAR(quota->Available(kNow), -10, 1e-6);
-  // None of what is owed can be withdrawn.
+  // A quota in debt has nothing to withdraw.
   EXPECT_EQ(quota->Withdraw(5, kNow), 0);
   quota->Deposit(15, kNow);
   EXPECT_NEAR(quota->Available(kNow), 5, 1e-6);
@@ -219,7 +219,7 @@ TEST(QuotaLowMarkTest, CallbackMayUseTheQuota) {
                         {.level = 10, .on_low = on_low});
       quota->Withdraw(90, kNow);
       QuotaToken token;
-      // It asked for the next one.
+      // This is refused, but `on_low` may supply the next one.
       EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kNow, token), std::nullopt);
       EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kNow, token).has_value(),
                 supply > 0);
@@ -279,7 +279,7 @@ TEST(QuotaValidationTest, AmountsMustBeFiniteAndNotNegative) {
                    .ok());
 }
 
-// Every pair of calls from two threads; the tokens are all there in the end.
+// Every pair of calls from two threads. In the end, all tokens are back.
 TEST(QuotaThreadTest, EveryPairOfCalls) {
   for (const bool compatible : {false, true}) {
     std::atomic<int> low = 0;
@@ -370,7 +370,7 @@ TEST(LimiterThreadTest, EveryPairOfCalls) {
   }
 }
 
-// A limiter of the user's own, which writes down its calls.
+// A user's own limiter, which records its calls.
 class Recorder : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override {
@@ -423,7 +423,7 @@ TEST_F(OwnLimiterTest, IsToldOfEveryPollAtItsEnd) {
   engine.Run();
   EXPECT_EQ(limiter_.updates, all);
 
-  // A failure, too.
+  // A failure is also reported.
   limiter_.updates.clear();
   EXPECT_FALSE(
       Waiter([] { return PollStatus::kFailed; }, Limited()).Wait().ok());

@@ -132,7 +132,7 @@ TEST_F(BudgetTest, RefusalOfALongPollIsDelayed) {
   EXPECT_EQ(result.report().elapsed, Seconds(2));
 }
 
-// There is no delay that the refusal could follow.
+// There is no delay after which to refuse.
 TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
   const std::shared_ptr<RetryQuota> quota = Quota({.capacity = 5});
   ScriptedPoll<> poll(clock_, {ServerError()});
@@ -151,7 +151,7 @@ TEST_F(BudgetTest, RefusalWithoutADelayEndsTheWaitAtOnce) {
   EXPECT_EQ(result.report().elapsed, k0);
 }
 
-// `delay_when_refused` concerns the delay after a poll, and not the one before
+// `delay_when_refused` applies to the delay after a poll, not to the one before
 // the first.
 TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
   const std::shared_ptr<RetryQuota> quota =
@@ -210,8 +210,8 @@ TEST_F(BudgetTest, RefillBeyondTheDeadlineIsARefusalWithoutCost) {
   EXPECT_NEAR(Available(*quota), 0, 0.01);
 }
 
-// The second poll takes all 10 tokens. A second later there are 2.5, so that
-// those for the third poll are complete 3 s after that, at the deadline.
+// The second poll takes all 10 tokens. A second later there are 2.5, so the
+// tokens for the third poll are complete 3 s after that, at the deadline.
 TEST_F(BudgetTest, RefillAtTheDeadlineIsInTime) {
   timeout_ = Seconds(4);
   const std::shared_ptr<RetryQuota> quota =
@@ -254,7 +254,8 @@ TEST_F(BudgetTest, LimiterHoldsPollsBackOnceThrottled) {
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
 
-  // Throttled immediately, the rate is 0.5 per second: 2 s for the next token.
+  // Throttling the first poll sets the rate to 0.5 per second, so the next
+  // token takes 2 s.
   const WaitResult<> result = Wait(
       {Throttled(), Success()},
       {.budgets = {.rate_limiter = limiter}, .hooks = {.history_limit = 9}});

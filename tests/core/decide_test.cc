@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Decisions about plain polls, which skip rules, are those of all rules.
+// Plain polls skip rules, but decide the same as with all rules.
 
 #include "waiter/decide.h"
 
@@ -118,8 +118,8 @@ std::vector<WaitOptions> PlainOptions() {
   return all;
 }
 
-// Waits in every state from which their next poll, at an hour and `elapsed`,
-// may be plain.
+// Waits in every state in which the next poll, at 1 h plus `elapsed`, may be
+// plain.
 std::vector<Wait> PlainWaits(const WaitPolicy& policy,
                              std::chrono::nanoseconds elapsed) {
   std::vector<Wait> all;
@@ -235,7 +235,7 @@ TEST_F(DecideTest, AnAnswerIsPlainIfItIsNotReadyWithoutDetails) {
   EXPECT_FALSE(IsPlain(Failed()));
 }
 
-// Each option that takes a wait out of the plain ones.
+// Checks each option that makes a wait not plain.
 TEST_F(DecideTest, APolicyIsPlainIfItAsksForCurvesAndTimesAlone) {
   const auto is_plain = [](WaitOptions options) {
     options.timeout = absl::Minutes(1);

@@ -48,7 +48,7 @@ class ErrorVectorsTest : public testing::Test {
   }
   static void TearDownTestSuite() { File().Report(); }
 
-  // `entry` is where the file says so.
+  // `entry` is the place in the file that says so.
   static void Expect(const Json& entry, const ErrorClassifier& classifier,
                      const ServiceError& error, PollStatus expected) {
     EXPECT_EQ(classifier.ClassOf(error), expected)
@@ -89,14 +89,14 @@ TEST_F(ErrorVectorsTest, KotlinTriesCodeThenStatusThenFlags) {
   const Json& order = File()["kotlin_codes"]["order"];
   ASSERT_EQ(order.string(),
             "error code first, then status, then StandardRetryPolicy");
-  // The code before the status.
+  // The code comes before the status.
   Expect(order, kotlin, {.http_status = 503, .code = "SlowDown"},
          PollStatus::kThrottled);
-  // The status before the flags.
+  // The status comes before the flags.
   Expect(order, kotlin,
          {.http_status = 503, .code = "Other", .type = Type::kClient},
          PollStatus::kServerError);
-  // The flags.
+  // The flags come last.
   Expect(order, kotlin,
          {.http_status = 400, .code = "Other", .retryable = true},
          PollStatus::kServerError);
@@ -157,8 +157,7 @@ TEST_F(ErrorVectorsTest, GoV1CodesHaveTheirClasses) {
   }
 }
 
-// The statuses that are polled again without a code, up to those that are
-// unknown.
+// The HTTP statuses that are polled again if the error has no code.
 std::map<PollStatus, std::string> RetriedHttp(const ErrorClassifier& of) {
   std::map<PollStatus, std::string> retried;
   for (int http = 100; http < 510; ++http) {

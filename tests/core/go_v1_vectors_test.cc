@@ -87,7 +87,7 @@ class GoV1VectorsTest : public testing::Test {
       const absl::Duration low = Ns(row["range_ns"][0]);
       const absl::Duration high = Ns(row["range_ns"][1]);
       if (row["branch"].string() == "straddles") {
-        // The upper draws of this one are above the cap, and drawn again.
+        // The upper draws of this row exceed the cap, and are repeated.
         std::vector<uint64_t> draws(retries, 0);
         draws.insert(draws.end(), {PlayedDraws::max(), 0});
         EXPECT_EQ(Delays(options, found, draws)[retries], low) << retries;
@@ -252,7 +252,7 @@ TEST_F(GoV1VectorsTest, StatusClassification) {
   }
 }
 
-// Go reads what `strconv.Atoi` reads, where the parser keeps to RFC 9110.
+// Go accepts what `strconv.Atoi` does, but the parser follows RFC 9110.
 TEST_F(GoV1VectorsTest, RetryAfterIsParsed) {
   struct Difference {
     RetryAfter ours;
@@ -300,7 +300,7 @@ TEST_F(GoV1VectorsTest, RetryAfterCountsForSomeStatuses) {
                   {Poll<>(found, "", retry_after)}, kLowestDraws)
           .report.slept;
     };
-    // After a success nothing is slept, with a hint or without.
+    // After a success nothing sleeps, with or without a hint.
     EXPECT_EQ(slept({}) > absl::ZeroDuration(),
               entry["status"].number() != 200);
     EXPECT_EQ(slept(hint) - slept({}),
@@ -328,7 +328,7 @@ TEST_F(GoV1VectorsTest, AbsurdParametersAreRefusedOrCapped) {
                  {NotReady()}, kLowestDraws)
                 .delays[0],
             absl::Seconds(4));
-  // Without a maximum it grows on.
+  // Without a maximum, the delay keeps growing.
   EXPECT_EQ(Play(GoV1RetryRules({.max_retries = 20,
                                  .max_delay = absl::InfiniteDuration()}),
                  {NotReady()}, kLowestDraws)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The kinds of jitter, against delays that others have published.
+// Compares the kinds of jitter with delays that others have published.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace waiter {
 namespace {
 
-// Delays are whole nanoseconds, and those before one add to its error.
+// Delays are whole nanoseconds, and earlier delays add to the error.
 constexpr absl::Duration kTolerance = absl::Nanoseconds(2);
 
 void ExpectNear(absl::Duration actual, absl::Duration expected) {
@@ -68,7 +68,8 @@ class JitterVectorsTest : public testing::Test {
     File().Describes(expected["recovered_r"]);
   }
 
-  // Returns the delay after one of `previous`, which is reached by draws.
+  // Returns the delay that follows a delay of `previous`, which draws reach
+  // first.
   static absl::Duration DecorrelatedAfter(absl::Duration previous, double r) {
     const absl::Duration base = Ms(File()["base"]);
     const absl::Duration cap = Ms(File()["cap"]);
@@ -107,10 +108,10 @@ TEST_F(JitterVectorsTest, Equal) {
   CheckPrinted(Jitter::Equal(), File()["equal"]);
 }
 
-// The article's JavaScript starts from a delay of 0, which turns the interval
-// of the first delays around, so that they are below the base. Ours starts from
-// the base, as the simulator of the same article does. From a delay on that is
-// at least the base, both agree.
+// The article's JavaScript starts from a delay of 0, which reverses the
+// interval of the first delays, so they are below the base. Waiter starts from
+// the base, as the simulator of the same article does. Once a delay is at least
+// the base, both agree.
 TEST_F(JitterVectorsTest, Decorrelated) {
   const Json& expected = File()["decorrelated"];
   const absl::Duration base = Ms(File()["base"]);
@@ -199,7 +200,8 @@ TEST_F(JitterVectorsTest, ParametersOfTheSimulator) {
             Ms(simulator["first_decorr_range"][1]));
   File().Ran(simulator["first_decorr_range"]);
 
-  // Its count of attempts is one ahead: it starts from twice the base.
+  // The simulator's count of attempts is one ahead: it starts at twice the
+  // base.
   curve.jitter = Jitter::None();
   curve.initial_delay *= 2;
   const std::vector<absl::Duration> delays = Delays(curve, kLowestDraws, 9);

@@ -34,7 +34,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Writes down every call, and can run a callback at each.
+// Records every call, and can run a callback at each.
 class Diary : public WaitObserver {
  public:
   void BeforePoll(const WaitIdentity& wait, int64_t attempt) override {
@@ -189,7 +189,7 @@ TEST_F(ObserverTest, StopRequestedAtTheEndIsHarmless) {
   EXPECT_TRUE(result.ok());
 }
 
-// Two seconds in each hook after a poll: polls at 0 s, 3 s and 6 s.
+// Each hook after a poll takes 2 s, so the polls are at 0 s, 3 s and 6 s.
 TEST_F(ObserverTest, TimeOfHooksCounts) {
   ScriptedPoll<> script(clock_, {NotReady(), NotReady(), Success()});
   WaitOptions options = Options(absl::Minutes(1));
@@ -259,7 +259,7 @@ TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
 
 // Identity, and decisions.
 
-// Writes down what is decided, and the identities that hooks have.
+// Records decisions, and the identities that hooks get.
 class Decisions : public WaitObserver {
  public:
   void OnStart(const StartEvent& start) override {
@@ -487,7 +487,7 @@ TEST_F(ObserveEveryWaitTest, WatchesWaitsThatAreMadeAfterwards) {
   ObserveEveryWait(nullptr);
   (void)Waiter([] { return true; }, options).Wait();
   EXPECT_EQ(decisions_.lines.size(), 5U);
-  // A wait keeps what watches it.
+  // A wait keeps its observers.
   (void)watched.Wait();
   EXPECT_EQ(decisions_.lines.size(), 10U);
 }
@@ -499,7 +499,7 @@ TEST_F(ObserveEveryWaitTest, WatchesBesideTheObserverOfTheOptionsAndOnce) {
   options.hooks.observer = Unowned(own);
 
   const auto policy = WaitPolicy::Make(options);
-  // A policy that is made of the options of another.
+  // A policy made from another policy's options.
   (void)Waiter([] { return true; }, WaitPolicy::Make(policy->options())).Wait();
 
   EXPECT_EQ(decisions_.lines.size(), 5U);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Braces that set one field of a nested struct leave all other options as they
-// are documented.
+// Braces that set one field of a nested struct leave all other options at their
+// documented defaults.
 
 #include <chrono>
 #include <concepts>
@@ -131,7 +131,7 @@ struct Case {
   WaitOptions options;
 };
 
-// Sets each field of `backoff`, which `make` puts into options, alone.
+// Adds a case for each field of `Kind`, set alone. `make` puts it into options.
 template <typename Kind, typename Make>
 void AddCases(const std::string& name, Make make, std::vector<Case>& cases) {
   cases.push_back({name + ".initial_delay", make(Kind{.initial_delay = 5s})});
@@ -240,7 +240,7 @@ TEST(DurationTest, FieldsTakeBothKindsOfDurations) {
   EXPECT_EQ(NotReady("", absl::Seconds(3)).retry_after(), absl::Seconds(3));
 }
 
-// Every option rejects it.
+// Every option rejects this duration.
 TEST(DurationTest, WhatIsNotANumberIsOutOfRange) {
   const std::chrono::duration<double> nan(
       std::numeric_limits<double>::quiet_NaN());

@@ -44,8 +44,7 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
        [](auto& o) { o.backoff.initial_delay = -absl::Nanoseconds(1); }},
       {"backoff.initial_delay", "inf",
        [](auto& o) { o.backoff.initial_delay = kForever; }},
-      // Abseil turns not-a-number into an infinity whose sign is that of
-      // the not-a-number.
+      // Abseil turns not-a-number into an infinity with the same sign.
       {"backoff.initial_delay", "",
        [](auto& o) { o.backoff.initial_delay = absl::Seconds(kNan); }},
       {"backoff.max_delay", "99ms",

@@ -130,7 +130,7 @@ TEST(PollTest, StatusWithATextOrAnErrorConvertsToAnyValueType) {
   EXPECT_EQ(with_error().error(), absl::UnavailableError("503"));
 }
 
-// The sliced answer of a wrong type would be a success without a value.
+// A sliced answer of the wrong type would be a success without a value.
 TEST(PollTest, AnswersWithValuesThatDoNotConvertAreRefused) {
   static_assert(std::convertible_to<Poll<const char*>, Poll<std::string>>);
   static_assert(std::convertible_to<Poll<std::string_view>, Poll<std::string>>);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The presets side by side, as docs/design.md shows them, and what has no
-// reference data. Each system's own data is in its *_vectors_test.cc.
+// Checks the presets side by side, as docs/design.md shows them, and promises
+// without reference data. Each system's own data is in its *_vectors_test.cc.
 
 #include "waiter/presets.h"
 
@@ -46,14 +46,14 @@ struct Row {
   WaitOptions options;
   Poll<> found;
 
-  // Between the first four polls.
+  // The delays between the first four polls.
   std::vector<absl::Duration> lowest;
   std::vector<absl::Duration> highest;
 
   // The longest delay, if no other limit ends the wait.
   absl::Duration cap;
 
-  // What ends it if nothing changes, and after how many polls.
+  // The end of the wait if nothing changes, and its number of polls.
   StopReason reason;
   int64_t attempts;
 };

@@ -347,7 +347,7 @@ TEST_F(AdaptiveEndToEndVectorsTest, FullPrecision) {
   const RateLimiterOptions options = OptionsFrom(File()["parameters"]);
   const auto limiter = MakeLimiter(options);
   limiter->Acquire(At(File()["initial"]["time"].number()));
-  // What the limiter is made of, for the rate before its limits.
+  // Computes the rate before its limits, as the limiter does.
   CubicRate cubic(options);
   double fill_rate = 0;
   bool limiting = false;
@@ -385,7 +385,7 @@ TEST_F(AdaptiveEndToEndVectorsTest, FullPrecision) {
   }
 }
 
-// Returns a curve that was throttled at the given rate and time.
+// Returns a cubic rate that was throttled at the given rate and time.
 CubicRate CubicFrom(const RateLimiterOptions& options, const Json& given) {
   CubicRate cubic(options);
   cubic.Throttle(given["last_max_rate"].number(),
@@ -429,7 +429,7 @@ TEST_F(AdaptiveCubicVectorsTest, Cases) {
 TEST_F(AdaptiveCubicVectorsTest, VariantOfGoAndRust) {
   const Json& variant = File()["variant_go_v2_rust"];
   const Json& rates = variant["calculated_rate"];
-  // Its first four rows are those of the production code.
+  // Its first four rows agree with the production code.
   constexpr int kSame = 4;
   CubicRate cubic =
       CubicFrom(OptionsFrom(File()["parameters"]), File()["cases"][1]["given"]);
@@ -457,7 +457,7 @@ TEST_F(AdaptiveCubicVectorsTest, VariantOfJavaScript) {
   const CubicRate cubic = CubicFrom(options, File()["cases"][0]["given"]);
   int index = 0;
   for (const Json& time : js["timestamps"].array()) {
-    // The time window is rounded there too, which shifts the curve.
+    // JavaScript also rounds the time window, which shifts the rates.
     const double slope =
         (cubic.Grow(time.number() + 1e-4) - cubic.Grow(time.number() - 1e-4)) /
         2e-4;
@@ -540,7 +540,7 @@ TEST_F(BotocoreRateClockerVectorsTest, Sequences) {
   }
 }
 
-// The file has them in words.
+// The file states them in words.
 TEST_F(BotocoreRateClockerVectorsTest, Assertions) {
   const auto measured = [](std::string_view name, std::string_view assertion) {
     EXPECT_EQ(File()["assertions"][name].string(), assertion);
@@ -719,9 +719,9 @@ TEST_F(AdaptiveAcquireVectorsTest, AsInBotocore) {
 
 // Convergence.
 
-// A number of workers that poll one service through one limiter, one poll at a
-// time each. The service throttles polls above its rate after a burst of one
-// second's worth, and answers within 5 ms.
+// Workers that poll one service through one limiter, one poll at a time each.
+// The service throttles polls above its rate after a burst of one second's
+// worth, and answers within 5 ms.
 class Fleet {
  public:
   explicit Fleet(int workers) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sleeps for real, as only this test and that of stepped clocks do. Loaded
-// machines are slow, so the only upper bound on a sleep is one of many seconds.
+// Only this test and stepped_clocks_test.cc really sleep. Loaded machines are
+// slow, so the only upper bound on a sleep is many seconds.
 
 #include <atomic>
 #include <chrono>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Promises of token.h and of `WaitHooks::on_checkpoint`, on every driver that
-// can continue with a wait.
+// can resume a wait.
 
 #include <algorithm>
 #include <atomic>
@@ -356,7 +356,7 @@ TEST_P(CheckpointTest, ItsTimeIsThatOfTheWait) {
     std::vector<absl::Duration> polls;
   };
   const std::vector<Case> cases = {
-      // Within the sleep, beyond it, and beyond the deadline.
+      // It ends within the sleep, after the sleep, and after the deadline.
       {absl::Milliseconds(500),
        {absl::ZeroDuration(), absl::Seconds(2), absl::Seconds(4),
         absl::Seconds(5)}},
@@ -416,7 +416,7 @@ TEST_P(CheckpointTest, ItMayWaitItself) {
   std::vector<absl::Status> inner;
   const WaitResult<> result = Run(
       Script({NotReady(), Success()}), Saving([&] {
-        // One that does not sleep, which would hold up an engine.
+        // This wait does not sleep, because a sleep would hold up an engine.
         inner.push_back(Waiter([] { return true; }, Options()).Wait().status());
       }));
 
@@ -489,7 +489,7 @@ TEST_P(CheckpointTest, LimitsCountThePollsFromBefore) {
   const std::vector<Case> cases = {
       {"attempts", [](WaitOptions& options) { options.max_attempts = 5; },
        NotReady(), StopReason::kAttempts, 5},
-      // Fewer than were made already.
+      // Fewer attempts than were already made.
       {"fewer", [](WaitOptions& options) { options.max_attempts = 2; },
        NotReady(), StopReason::kAttempts, 4},
       {"errors",
@@ -529,7 +529,7 @@ TEST_P(CheckpointTest, ConfirmationGoesOn) {
   EXPECT_TRUE(Run(Script({Success()}), options, token).ok());
   EXPECT_THAT(polled_at_, ElementsAre(start + absl::Seconds(9)));
 
-  // One poll that is not a success restarts it.
+  // One poll that is not a success restarts the count.
   polled_at_.clear();
   options = Options();
   options.confirm.successes = 4;
@@ -550,7 +550,7 @@ TEST_P(CheckpointTest, DeadlineIsThatOfTheTokenAlsoIfItHasNone) {
   EXPECT_EQ(Run(Script({NotReady()}), options, without).reason(),
             StopReason::kAttempts);
 
-  // As an absolute deadline of the options, which has passed.
+  // The options have an absolute deadline, which has passed.
   options.timeout = std::nullopt;
   options.deadline = clock_.TimeNow() - absl::Hours(1);
   EXPECT_EQ(Run(Script({NotReady()}), options, without).reason(),
@@ -610,7 +610,7 @@ TEST_P(CheckpointTest, RefundFollowsAPollThatIsNotMade) {
   quota->Withdraw(50, clock_.MonotonicNow());
   options.budgets.retry_quota = quota;
 
-  // It pays for no first poll.
+  // The resumed wait does not pay for a first poll.
   clock_.CallAt(clock_.Elapsed() + absl::Seconds(1), [this] { RequestStop(); });
   EXPECT_EQ(Run(Script({Success()}), options, token).reason(),
             StopReason::kCancelled);
@@ -810,7 +810,7 @@ TEST_P(CheckpointTest, HintAndLeastDelayHoldForANotifiedWaitThatGoesOn) {
     options.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
     const WaitToken token = TokenAfter(1, options, example.found);
     clock_.AdvanceTime(absl::Seconds(5));
-    if (GetParam() == Driver::kBlocking) return;  // Has no such call.
+    if (GetParam() == Driver::kBlocking) return;  // `PollNow` is missing.
     clock_.CallAt(start + absl::Seconds(6), [this] { PollNow(); });
 
     ASSERT_TRUE(Run(Script({Success()}), options, token).ok());
@@ -825,7 +825,7 @@ INSTANTIATE_TEST_SUITE_P(Drivers, CheckpointTest,
                                          Driver::kAsync),
                          [](const auto& test) { return NameOf(test.param); });
 
-// What ends a wait, or its parts, inside of a checkpoint, on an engine.
+// Checkpoints on an engine that end a wait, or destroy its parts.
 
 class EngineCheckpointTest : public CheckpointTest {};
 
@@ -1010,7 +1010,7 @@ TEST(CheckpointThreadTest, ItRunsOnTheThreadOfTheEngine) {
   EXPECT_NE(at_checkpoint, std::this_thread::get_id());
 }
 
-// Two threads continue with one token and one waiter, and a third reads it.
+// Two threads resume one token with one waiter, and a third reads the token.
 TEST(CheckpointThreadTest, ThreadsMayShareATokenAndAWaiter) {
   std::optional<WaitToken> token;
   (void)Waiter([] { return true; },

@@ -64,7 +64,7 @@ std::string Read(std::string_view value) {
   return Said(ParseRetryAfter(value, kNow));
 }
 
-// Returns those of `values` that `parse` accepts.
+// Returns the `values` that `parse` accepts.
 template <typename Parse>
 std::vector<std::string_view> Accepted(
     std::initializer_list<std::string_view> values, Parse parse) {
@@ -125,7 +125,7 @@ TEST_F(HintVectorsTest, DelaySeconds) {
   }
 }
 
-// Returns the hint of the first header that is one.
+// Returns the hint of the first header that has one.
 RetryAfter FirstHint(const std::vector<std::string>& headers, absl::Time now) {
   for (const std::string& header : headers) {
     const std::pair<std::string, std::string> field =

@@ -160,7 +160,7 @@ TEST(RetryQuotaTest, RestPaysForAPollAndStaysSpent) {
   }
 }
 
-// An hour has brought 3 tokens of the 14, and then there is nothing.
+// An hour brings 3 of the 14 tokens. After these are taken, none are left.
 TEST(RetryQuotaTest, RestIncludesTheRefill) {
   const auto quota = MakeQuota({.capacity = 14,
                                 .refill_per_second = 3.0 / 3600,
@@ -175,7 +175,7 @@ TEST(RetryQuotaTest, RestIncludesTheRefill) {
   EXPECT_THAT(quota->Available(kStart + hours(2)), DoubleNear(3, 1e-6));
 }
 
-// A rest that did not pay in full must not be confused with the payment before.
+// A rest that does not pay in full must not count as the payment before it.
 TEST(RetryQuotaTest, RestForgetsAnEarlierPayment) {
   const auto quota = MakeQuota(
       {.capacity = 15, .retry_cost = 14, .when_spent = WhenSpent::kTakeRest});
@@ -312,7 +312,7 @@ TEST(RetryQuotaTest, WaitersAreServedFirstComeFirstServed) {
         *quota->Acquire(use, now, tokens[starts.size()]) - kStart));
   }
 
-  // The third waiter, cheap as it is, does not overtake the second.
+  // The third waiter does not overtake the second, although it is cheaper.
   EXPECT_THAT(starts,
               testing::ElementsAre(milliseconds(0), milliseconds(2000),
                                    milliseconds(2500), milliseconds(4500)));
@@ -387,7 +387,7 @@ TEST(RetryQuotaTest, CompatibleShortfallOfOneTokenIsWaitedFor) {
               Optional(kStart + seconds(1)));
 }
 
-// The refill counts in whole tokens from the last change on.
+// The refill counts in whole tokens since the last change.
 TEST(RetryQuotaTest, CompatibleReleaseOfNothingLosesNoRefill) {
   const auto quota = MakeQuota({.capacity = 10,
                                 .retry_cost = 10,
@@ -421,8 +421,7 @@ TEST(RetryQuotaTest, CompatibleRefillUntilAReleaseCountsOnce) {
   EXPECT_EQ(quota->Available(kStart + seconds(2)), 80);
 }
 
-// A release with an old reading of the time must not let the refill since then
-// count again.
+// A release with an old time must not count the refill since then again.
 TEST(RetryQuotaTest, CompatibleReleaseInThePastCreatesNoTokens) {
   const auto quota = MakeQuota({.capacity = 100,
                                 .retry_cost = 50,
@@ -621,7 +620,7 @@ TEST_F(RetryQuotaVectorsTest, Defaults) {
         quota->Acquire(QuotaUse::kFirstPoll, kStart, first).has_value());
     EXPECT_EQ(quota->Available(kStart),
               capacity - profile["initial_try_cost"].number());
-    // The success of a first poll gives the increment, as far as it fits.
+    // The success of a first poll adds the increment, as far as it fits.
     ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value());
     quota->Release(kStart, first);
     double expected = capacity - profile["retry_cost"].number() +
@@ -704,7 +703,7 @@ TEST_F(RetryQuotaVectorsTest, Quirks) {
       EXPECT_EQ(quota->Available(now),
                 test["ops"][0]["capacity_after"].number());
       EXPECT_FALSE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
-      // The next operation finds the same refill once more.
+      // The next operation counts the same refill once more.
       EXPECT_EQ(quota->Available(now),
                 test["ops"][0]["capacity_after"].number() + elapsed);
       EXPECT_TRUE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());

@@ -38,7 +38,7 @@ class SleepRecorder : public WaitObserver {
   std::vector<absl::Duration> delays;
 };
 
-// Holds the worked table of docs/design.md.
+// Checks the worked table of docs/design.md.
 TEST(ScheduleTest, ScheduleMatchesTheWorkedTable) {
   SplitMix64 gen(1);
 
@@ -148,7 +148,7 @@ TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
   EXPECT_EQ(delays->size(), 1);
 }
 
-// A schedule is a calculation and no wait of the program.
+// A schedule is a calculation, not a wait of the program.
 TEST(ScheduleTest, SavesNothing) {
   int saved = 0;
   SplitMix64 gen(1);

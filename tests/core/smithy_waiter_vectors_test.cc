@@ -69,7 +69,7 @@ TEST_F(SmithyWaiterVectorsTest, Ceilings) {
   File().Ran(attempt_ceiling);
 }
 
-// The worked example of the specification, by the draws that it must have made.
+// The worked example of the specification, with the draws that it implies.
 TEST_F(SmithyWaiterVectorsTest, ExampleOfTheSpecification) {
   const Json& example = File()["spec_example"];
   const Json& series = File()["max_series"];
@@ -122,7 +122,7 @@ TEST_F(SmithyWaiterVectorsTest, CasesOfSmithyGo) {
         EXPECT_EQ(played.report.attempts, 0);
         continue;
       }
-      // There, every poll is followed by the computation of a delay.
+      // smithy-go computes a delay after every poll.
       EXPECT_GE(played.report.attempts, entry["min_attempts"].number()) << name;
       if (*options.timeout >= 2 * min_delay) {
         EXPECT_GE(std::ssize(played.delays), entry["min_attempts"].number());

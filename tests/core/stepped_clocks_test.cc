@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sleeps while the wall clock steps back and forth, and while the machine is
-// suspended. This program reads its clocks through the function below, which
-// says so. The clocks of the kernel itself do neither, so the kernel ends the
-// program if it is asked to sleep by the wall clock.
+// Sleeps while the wall clock steps back and forth, and while the machine seems
+// suspended. The `clock_gettime` below pretends both. The kernel's own clocks
+// do neither, so the kernel ends the program if it is asked to sleep by the
+// wall clock.
 
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -72,7 +72,7 @@ using ::testing::KilledBySignal;
 constexpr milliseconds kNap(20);
 constexpr std::chrono::seconds kPrompt(10);
 
-// The filter below is for processors with these numbers of system calls.
+// The filter below knows the numbers of system calls of these processors.
 bool CanForbidSleepsByTheWallClock() {
 #if defined(__x86_64__) || defined(__aarch64__)
   return prctl(PR_GET_SECCOMP) >= 0;  // Not in an emulator.
@@ -81,8 +81,8 @@ bool CanForbidSleepsByTheWallClock() {
 #endif
 }
 
-// From now on, the kernel ends the program in a call that sleeps until a time
-// of the wall clock.
+// From now on, the kernel ends the program if a call sleeps until a time of the
+// wall clock.
 void ForbidSleepsByTheWallClock() {
   const auto argument = [](size_t i) {
     return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * i);
@@ -92,14 +92,14 @@ void ForbidSleepsByTheWallClock() {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 7, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      // A futex with this flag and a time limit.
+      // Matches a futex with this flag and a time limit.
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(1)),
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_CLOCK_REALTIME, 0, 8),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(3)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 7),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(3) + 4),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, 5),
-      // Or a sleep until a time, rather than for one.
+      // Matches a sleep until a time, rather than for a duration.
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(0)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLOCK_REALTIME, 0, 2),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(1)),
@@ -150,7 +150,7 @@ void StallASimulatedClock() {
   clock.SleepFor(absl::Hours(1));
 }
 
-// Stores of durable waits and files of durations sleep so between attempts.
+// Stores of durable waits and duration files sleep like this between attempts.
 void SleepBetweenAttempts() {
   absl::SleepFor(absl::FromChrono(kNap));
   std::this_thread::sleep_for(kNap);

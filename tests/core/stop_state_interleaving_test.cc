@@ -21,12 +21,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Stop states are tried with synchronization that is right, and with defects
-// that the same scenarios must find.
+// The scenarios run with correct synchronization, and with each of these
+// defects, which they must find.
 enum class Defect : uint8_t {
   kNone,
   kNeverLocks,
-  kNeverNotifies,   // A condition wakes nobody.
+  kNeverNotifies,   // A condition wakes no thread.
   kNeverRequested,  // The flag is always false.
 };
 
@@ -82,7 +82,7 @@ void Expect(bool condition, const std::string& why) {
 template <Defect kDefect>
 using State = BasicStopState<TriedSync<kDefect>>;
 
-// A callback that tells by its memory whether it runs while it is destroyed.
+// A callback whose memory shows if it runs while it is destroyed.
 template <Defect kDefect>
 class Callback : State<kDefect>::Node {
   using Node = typename State<kDefect>::Node;
@@ -92,12 +92,12 @@ class Callback : State<kDefect>::Node {
       : Node([](Node& node) { static_cast<Callback&>(node).Run(); }),
         state_(state) {}
 
-  // What it does besides. Set this before it is listed.
+  // Runs with the callback. Set this before `Add`.
   std::function<void()> action = [] {};
 
   void Add() { is_listed_ = state_.Add(*this); }
 
-  // Stands for the destructor.
+  // Acts as the destructor.
   void Remove() {
     if (is_listed_) state_.Remove(*this);
     is_removed_ = true;
@@ -138,8 +138,8 @@ struct Scene {
   ModelData written_before;
 };
 
-// A callback that comes and goes while a stop is requested runs if it came
-// later, and at most once.
+// A callback comes and goes while a stop is requested. It runs at most once,
+// and exactly once if it came later.
 template <Defect kDefect>
 void RequestAgainstRegistration(Interleaving& run) {
   auto scene = std::make_shared<Scene<kDefect>>();
@@ -153,7 +153,7 @@ void RequestAgainstRegistration(Interleaving& run) {
   });
 }
 
-// Callbacks in the list are removed while they run, or before.
+// Callbacks in the list are removed before they run, or while they do.
 template <Defect kDefect>
 void RequestAgainstRemovals(Interleaving& run) {
   auto scene = std::make_shared<Scene<kDefect>>();
@@ -169,7 +169,7 @@ void RequestAgainstRemovals(Interleaving& run) {
   });
 }
 
-// A callback destroys itself and another one, while one is listed.
+// A callback destroys itself and another one, while a third comes and goes.
 template <Defect kDefect>
 void RemovalsByACallback(Interleaving& run) {
   auto scene = std::make_shared<Scene<kDefect>>();
@@ -190,8 +190,8 @@ void RemovalsByACallback(Interleaving& run) {
   });
 }
 
-// One of two requests counts, and what was before it is visible to those who
-// see that a stop is requested.
+// Exactly one of two requests counts. What a thread wrote before its request is
+// visible to threads that see the request.
 template <Defect kDefect>
 void TwoRequests(Interleaving& run) {
   auto scene = std::make_shared<Scene<kDefect>>();
@@ -242,7 +242,7 @@ void LastSourceRequests(Interleaving& run) {
   });
 }
 
-// The last owner, whoever that is, frees the state after all others.
+// The last owner, on either thread, frees the state after all others.
 template <Defect kDefect>
 void OwnersGo(Interleaving& run) {
   auto scene = std::make_shared<Scene<kDefect>>();

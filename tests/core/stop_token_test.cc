@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The promises of [thread.stoptoken], held against Waiter's own stop tokens,
-// and against those of the standard library if it has them: the tests must be
-// right, too.
+// Tests the promises of [thread.stoptoken] on Waiter's own stop tokens, and on
+// the standard library's if it has them, because the tests must also be right.
 
 #include "waiter/stop_token.h"
 
@@ -271,12 +270,12 @@ TYPED_TEST(StopTokenTest, AssignmentReplacesTheState) {
   EXPECT_TRUE(b.stop_possible());
   const Source c;
   b = c;
-  EXPECT_TRUE(token.stop_possible());  // By `a`.
+  EXPECT_TRUE(token.stop_possible());  // Through `a`.
   a = c;
   EXPECT_FALSE(token.stop_possible());
 }
 
-// That of libstdc++ forgets to count the former source.
+// libstdc++ forgets to count the former source.
 TEST(OwnStopTokenTest, MoveAssignmentReplacesTheState) {
   Own::Source a;
   Own::Source b;
@@ -376,7 +375,7 @@ TYPED_TEST(StopTokenTest, LateCallbackRunsInItsConstructor) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
-// In any order, so that the first, one in the middle and the last go.
+// Any order, so that the first, the middle and the last callback are destroyed.
 TYPED_TEST(StopTokenTest, DestroyedCallbackDoesNotRun) {
   std::array<size_t, 3> order = {0, 1, 2};
   do {
@@ -433,7 +432,7 @@ TYPED_TEST(StopTokenTest, CallbackIsMadeOfATokenThatMoves) {
   EXPECT_EQ(runs, 1);
 }
 
-// Tells by which kind of value it is called.
+// Records as which kind of value it is called.
 struct CalledAs {
   void operator()() & { *called = "lvalue"; }
   void operator()() const& { *called = "const lvalue"; }
@@ -499,7 +498,7 @@ TYPED_TEST(StopTokenTest, CallbackMayDestroyItself) {
   EXPECT_EQ(later_runs, 1);
 }
 
-// Whichever runs first destroys the other two.
+// The callback that runs first destroys the other two.
 TYPED_TEST(StopTokenTest, CallbackMayDestroyOthers) {
   typename TypeParam::Source stop;
   std::array<std::optional<AnyCallback<TypeParam>>, 3> callbacks;
@@ -569,7 +568,7 @@ TYPED_TEST(StopTokenTest, CallbackMayUseTheState) {
   EXPECT_EQ(inner_runs, 1);
 }
 
-// The second request runs on the thread of the first callback.
+// The second request runs on the first callback's thread.
 TYPED_TEST(StopTokenTest, CallbackOfOneStateMayBeDestroyedByThatOfAnother) {
   typename TypeParam::Source outer;
   typename TypeParam::Source inner;
@@ -655,7 +654,7 @@ TYPED_TEST(StopTokenTest, DestructorAwaitsTheCallbackOnAnotherThread) {
   }
 }
 
-// One callback runs until two others are destroyed, of which one has run.
+// One callback runs until two others are destroyed. One of these has run.
 TYPED_TEST(StopTokenTest, DestructorAwaitsNoOtherCallback) {
   typename TypeParam::Source stop;
   std::latch runs(1);

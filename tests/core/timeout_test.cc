@@ -72,7 +72,7 @@ TEST(TimeoutTest, ConversionsDoNotOverflowOnTheWay) {
             absl::Seconds(kSeconds));
 }
 
-// A wait without a time is an error; one that waits for ever would be none.
+// A wait without a timeout is an error; an infinite timeout would not be.
 TEST(TimeoutTest, WhatIsNotANumberIsUnset) {
   EXPECT_FALSE(OptionalDuration(std::chrono::duration<double>(
                                     std::numeric_limits<double>::quiet_NaN()))

@@ -230,7 +230,7 @@ TEST(WaitLoopTest, OnlyFiniteLimitsAreADeadline) {
   EXPECT_FALSE(has_deadline({.deadline = absl::InfiniteFuture()}));
 }
 
-// A cheaper reading, up to 10 ms old, would do only before a poll that follows
+// A cheaper time, up to 10 ms old, is enough only before a poll that follows
 // immediately.
 TEST(WaitLoopTest, EndByAFailureNeedsTheExactTime) {
   constexpr BackoffOptions kAtOnce = {.initial_delay = absl::ZeroDuration()};
@@ -274,7 +274,7 @@ TEST(WaitLoopTest, DelayBeforeTheNextPollNeedsTheExactTime) {
   }
 }
 
-// They are told the time that has passed.
+// Both receive the time that has passed.
 TEST(WaitLoopTest, DelaySourcesAndHistoriesNeedTheExactTime) {
   const WaitOptions at_once = {
       .timeout = absl::Hours(1),
@@ -314,7 +314,7 @@ TEST(WaitLoopMessageTest, TimeoutIsNamed) {
             "last poll: not ready: CREATING");
 }
 
-// Times are cut to whole milliseconds, except where nothing would be left.
+// Times are cut to whole milliseconds, unless nothing would be left.
 TEST(WaitLoopMessageTest, TimesBelowAMillisecondAreExact) {
   PlayedWait quick({.timeout = absl::Microseconds(500)});
   PlayedWait slow({.timeout = absl::Microseconds(1500)});

@@ -31,7 +31,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The sizes that headers state, for users who hold very many.
+// Headers state these sizes, for users with very many waits.
 static_assert(sizeof(WaitHandle) == 32);
 static_assert(sizeof(WaitState) == 112);
 static_assert(sizeof(NextStep) == 16);
@@ -44,7 +44,7 @@ static_assert(WaitToken::kMaxSize == 1024);
 
 WaitOptions Valid() { return {.name = "job", .timeout = absl::Minutes(5)}; }
 
-// Returns the result of a wait of `policy` that must not poll, of each driver.
+// Expects every driver to refuse `policy` with `message`, without a poll.
 void ExpectRefusal(const std::shared_ptr<const WaitPolicy>& policy,
                    const std::string& message) {
   int polls = 0;

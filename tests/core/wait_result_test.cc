@@ -70,7 +70,7 @@ TEST(WaitResultTest, ValueMovesOutOfATemporary) {
   EXPECT_EQ(*value, 7);
 }
 
-// A status function of a wait without a value has none to give.
+// The status function of a wait without a value provides none.
 TEST(WaitResultTest, ResultWithoutAValueIsNoStatusOr) {
   static_assert(std::convertible_to<WaitResult<int>, absl::StatusOr<int>>);
   static_assert(std::convertible_to<WaitResult<>, absl::Status>);
@@ -100,8 +100,8 @@ TEST(WaitReportTest, EnumeratorsPrintTheirNames) {
   EXPECT_EQ(testing::PrintToString(StopReason::kQuota), "quota");
 }
 
-// A wait inside of a status function that has used up its attempts has tried
-// often enough; a service that throttles has not.
+// An inner wait that has used up its attempts has tried often enough. A service
+// that throttles has not.
 TEST(WaitReportTest, LimitsOfAWaitAreNotThrottling) {
   SimulatedClock clock;
   const auto inner = [&](WaitOptions options) -> absl::Status {
@@ -175,7 +175,7 @@ TEST(WaitResultTest, OnlyExhaustionIsALimit) {
   EXPECT_EQ(LimitOf(wrapped), std::nullopt);
 }
 
-// A rule decides the delays, so that the hint has ended nothing.
+// A rule decides the delays, so the hint did not end the wait.
 TEST(WaitResultTest, HintIsNotBlamedForTheEndOfTheLastPoll) {
   SimulatedClock clock;
   WaitOptions options = {.timeout = absl::Seconds(10),

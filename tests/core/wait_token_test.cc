@@ -356,7 +356,7 @@ TEST(WaitTokenTest, ContentsThatNoWaitHasAreRefusedInSpiteOfTheChecksum) {
   report.last_poll.set_status(static_cast<PollStatus>(5));
   check("poll of an unknown status", SomeState(), report);
 
-  // What no `SaveWait` writes: any byte, and any number that a byte begins.
+  // Bytes that `SaveWait` never writes. Some of them begin a longer number.
   const std::string contents = Contents(SomeToken());
   int refused = 0;
   for (size_t i = 3; i < contents.size(); ++i) {
@@ -369,7 +369,7 @@ TEST(WaitTokenTest, ContentsThatNoWaitHasAreRefusedInSpiteOfTheChecksum) {
         ++refused;
         continue;
       }
-      // What is taken can be restored at any time.
+      // A token that parses can be restored at any time.
       for (const absl::Time wall :
            {absl::InfinitePast(), kWall, absl::InfiniteFuture()}) {
         const SavedWait saved = RestoreWait(*token, {kNow, wall});
@@ -496,7 +496,7 @@ TEST_F(ResumeTest, PollThatWasDueMeanwhileIsMadeAtOnce) {
   EXPECT_EQ(result.report().slept, absl::Seconds(56));
 }
 
-// The answer of a function that returns `bool` has a status alone.
+// A function that returns `bool` gives only a status.
 TEST_F(ResumeTest, HintAndTextOfTheSavedPollEndWithTheNextOne) {
   const WaitToken token = TokenAfter(1, Throttled("slow", absl::Minutes(1)));
   WaitOptions options = Options();
@@ -505,7 +505,7 @@ TEST_F(ResumeTest, HintAndTextOfTheSavedPollEndWithTheNextOne) {
   const WaitResult<> result =
       Waiter([] { return false; }, options).Wait({.resume = token});
 
-  // The throttled poll, and two that follow the curve of "not ready".
+  // The throttled poll, and two with the backoff of "not ready".
   EXPECT_LT(clock_.Elapsed(), absl::Seconds(80));
   EXPECT_EQ(result.report().last_poll.detail(), "");
   EXPECT_EQ(result.report().last_error->detail(), "slow");

@@ -80,7 +80,7 @@ struct ConstantGen {
 constexpr ConstantGen kShortest = {ConstantGen::min()};
 constexpr ConstantGen kLongest = {ConstantGen::max()};
 
-// Status functions: which types are one.
+// Types that are status functions, and types that are not.
 
 template <typename F, typename T>
 concept Finds = StatusFunction<F> && std::same_as<typename ValueOf<F>::type, T>;
@@ -255,7 +255,7 @@ TEST(WaiterTest, InvalidOptionsEndTheWaitBeforeAnyPoll) {
   EXPECT_EQ(polls, 0);
 }
 
-// Deadlines and hints; the driver scenarios hold the rest.
+// Deadlines and hints. The driver scenarios check the rest.
 
 TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
   SimulatedClock clock;
@@ -273,7 +273,7 @@ TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
   ConstantGen gen = kLongest;
 
   EXPECT_TRUE(wait.Wait({.gen = gen}).ok());
-  // 4 + 1 and 8 + 1 as the longest allowed, then the time left to the deadline.
+  // The longest delays allowed, 4 + 1 and 8 + 1, and then the time left.
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(5),
                                               Seconds(14), Seconds(20)));
 }
