@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs every scenario through every driver. A driver decides nothing, so all
-// must poll at the same times, tell the same and come to the same end. A new
+// must poll at the same times, report the same and come to the same end. A new
 // driver is a function that fills an `Outcome`, and a line in `Drivers`.
 
 #include <algorithm>
@@ -104,7 +104,7 @@ Outcome RunBlocking(const Scenario& scenario) {
   return {script.polled_at(), result.report()};
 }
 
-// A driver of a dozen lines on a bare loop: time is a variable.
+// A driver of a dozen lines on a bare loop. Its time is a variable.
 Outcome RunLoop(const Scenario& scenario) {
   SimulatedClock unused;
   const std::shared_ptr<const WaitPolicy> policy =
@@ -139,9 +139,9 @@ Outcome RunLoop(const Scenario& scenario) {
   return outcome;
 }
 
-// The same in as many processes as there are sleeps: at each one the wait is
-// saved, and a new loop continues with its bytes. The monotonic clock of each
-// process starts again, unless budgets would notice.
+// Like `RunLoop`, with a new process at each sleep: the wait is saved, and a
+// new loop resumes it from the bytes. The monotonic clock of each process
+// starts again, unless budgets would notice.
 Outcome RunSavedLoop(const Scenario& scenario) {
   SimulatedClock unused;
   const std::shared_ptr<const WaitPolicy> policy =
@@ -198,9 +198,9 @@ Outcome RunSavedLoop(const Scenario& scenario) {
 // Where an engine's status function runs, and how it answers.
 enum class Asking {
   kOnEngine,
-  kWithStopToken,         // Which stops the wait in place of its handle.
-  kByCompletion,          // Called inside of the status function.
-  kOnExecutor,            // Which runs its task immediately,
+  kWithStopToken,         // The token stops the wait.
+  kByCompletion,          // Called inside the status function.
+  kOnExecutor,            // Runs its task immediately,
   kOnExecutorOfTheClock,  // when the engine sleeps,
   kOnExecutorAfterwards,  // or when `RunDue` has returned.
 };
@@ -347,7 +347,7 @@ std::string Describe(const std::optional<Poll<>>& poll) {
   return poll.has_value() ? Describe(*poll) : "none";
 }
 
-// All of a report, but for what the table itself says.
+// Describes a report, except for what the table itself states.
 std::string Describe(const WaitReport& report) {
   // The blocking form does not time a poll that ends the wait immediately.
   const absl::Duration longest_poll =
@@ -369,7 +369,7 @@ std::string Describe(const WaitReport& report) {
   return text;
 }
 
-// The part of a report that a lean one has even if a stop ended the wait.
+// Describes what a lean report has even if a stop ended the wait.
 std::string DescribeLean(const WaitReport& report) {
   return absl::StrCat(absl::StatusCodeToString(report.status.code()), " after ",
                       report.attempts, " polls and ",
@@ -377,7 +377,7 @@ std::string DescribeLean(const WaitReport& report) {
                       std::string(PollStatusName(report.last_poll.status())));
 }
 
-// Writes down what the hooks are told.
+// Records what the hooks get.
 class Transcript : public WaitObserver {
  public:
   explicit Transcript(ReportLevel level) : level_(level) {}
@@ -431,7 +431,7 @@ class Transcript : public WaitObserver {
   std::vector<std::string> lines_;
 };
 
-// Returns what an observer of `run` is told.
+// Returns what an observer of `run` records.
 std::vector<std::string> Told(
     const std::function<Outcome(const Scenario&)>& run, Scenario scenario,
     ReportLevel level) {
@@ -486,7 +486,7 @@ TEST_P(FullReportConformanceTest, ReportsTheSame) {
             report.attempts);
 }
 
-// Compares drivers that report in short with the bare loop.
+// Compares drivers with lean reports with the bare loop.
 class LeanReportConformanceTest : public DriverTest {};
 
 TEST_P(LeanReportConformanceTest, ReportsTheSameInShort) {
@@ -496,8 +496,8 @@ TEST_P(LeanReportConformanceTest, ReportsTheSameInShort) {
 
   EXPECT_EQ(DescribeLean(report), DescribeLean(expected));
   if (scenario().reason == StopReason::kCancelled) {
-    // A lean wait forgets the text of a poll that it outlives, and most build
-    // no text for their own status.
+    // A lean wait forgets the text of a poll after which it continues, and most
+    // drivers build no text for the status of a stop.
     EXPECT_THAT(report.status,
                 testing::AnyOf(absl::CancelledError(""), expected.status));
   } else {
@@ -607,7 +607,7 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::ValuesIn(AllScenarios())),
     NameOf);
 
-// A driver that is left out makes no other test fail.
+// No other test fails if a driver is left out.
 TEST(ConformanceTablesTest, HoldEveryDriver) {
   EXPECT_EQ(AllDrivers().size(), 19);
   EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 10);

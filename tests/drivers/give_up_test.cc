@@ -35,7 +35,7 @@ using Task = absl::AnyInvocable<void()>;
 
 class GiveUpTest : public EngineFixture {
  protected:
-  // Options whose `on_give_up` writes down the reason.
+  // Options whose `on_give_up` records the reason.
   WaitOptions Options(absl::Duration timeout = absl::Seconds(5)) {
     WaitOptions options = EverySecond(timeout);
     options.name = "instance";
@@ -317,7 +317,7 @@ TEST_F(GiveUpTest, ExecutorRunsIt) {
                 StatusIs(absl::StatusCode::kResourceExhausted));
   };
 
-  // The engine may be gone by then.
+  // The engine may have ended by then.
   engine.reset();
   run_tasks();
 

@@ -154,8 +154,9 @@ struct EngineKind {
   ReportLevel report = ReportLevel::kFull;
 };
 
-// Starts the wait, and sets `stop` and perhaps `destroy`. What it returns is
-// called when the engine has run, and then destroyed before the engine.
+// Starts the wait, and sets `stop` and perhaps `destroy`. The function that it
+// returns is called when the engine has run, and is destroyed before the
+// engine.
 using StartFunction =
     std::function<std::function<void()>(WaitEngine&, HookWait&)>;
 
@@ -196,7 +197,7 @@ void RunOnEngine(const EngineKind& kind, const StartFunction& start,
 }
 
 // Returns a start by `call`, which returns the handle of the wait. `owner`
-// lives as long as what the start returns.
+// lives as long as the function that the start returns.
 StartFunction ByHandle(std::function<WaitHandle(WaitEngine&, HookWait&)> call,
                        std::shared_ptr<void> owner = nullptr) {
   return [call = std::move(call), owner = std::move(owner)](WaitEngine& engine,
@@ -348,7 +349,7 @@ std::vector<HookDriver> Drivers() {
     add(lean + "ExecutorAtOnce", ByHandle(Start), at_once);
     add(lean + "ExecutorLater", ByHandle(Start), later);
     add(lean + "StopToken", StartWithToken, plain);
-    // Its call comes after the step of the wait that asks.
+    // The poller calls the function after the step of the wait that asks.
     add(lean + "Batch", StartBatch, plain).polls_later = true;
     add(lean + "BatchOnExecutor", StartBatch, later);
     add(lean + "Await", ByCoroutine(AwaitOne), plain);
@@ -425,7 +426,7 @@ TEST_P(HookHandleTest, HandleThatAHookDestroysEndsTheWaitWithoutAResult) {
   EXPECT_EQ(wait_.observer->reason(), hook() == Hook::kOnDone
                                           ? StopReason::kSuccess
                                           : StopReason::kCancelled);
-  // The status function is not called any more.
+  // The status function is no longer called.
   switch (hook()) {
     case Hook::kOnStart:
     case Hook::kBeforePoll:
@@ -460,7 +461,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookDeathTest,
                          Combine(ValuesIn(Drivers()), ValuesIn(kHooks)),
                          NameOfHookTest);
 
-// A driver that is left out makes no other test fail.
+// No other test fails if a driver is left out.
 TEST(HookDriversTest, HoldEveryDriver) {
   EXPECT_EQ(Drivers().size(), 27);
   EXPECT_EQ(DriversWithHandles().size(), 22);

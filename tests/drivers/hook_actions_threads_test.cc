@@ -70,7 +70,7 @@ class HookActionsThreadsTest
   static Hook hook() { return std::get<1>(GetParam()); }
 
   // Starts the wait with `action` in the hook under test. The action begins
-  // once the handle is there.
+  // after `handle_` is set.
   void Start(std::function<void()> action) {
     wait_.action = [this, action = std::move(action)] {
       has_handle_.wait();
@@ -80,7 +80,7 @@ class HookActionsThreadsTest
                                  .tick = absl::ZeroDuration(),
                                  .report = form().report};
     if (form().on_executor) {
-      // A thread for each poll, all of which the test joins.
+      // Each poll gets a thread. The test joins all of them.
       options.executor = [this](absl::AnyInvocable<void()> poll) {
         const std::lock_guard lock(mutex_);
         pool_.emplace_back(std::move(poll));
@@ -101,7 +101,7 @@ class HookActionsThreadsTest
   // Returns when the wait has ended and the threads are gone.
   void Finish() {
     wait_.observer->AwaitDone();
-    // A callback that is in progress returns before the engine ends.
+    // A callback that is running returns before the engine ends.
     engine_.reset();
     for (std::thread& thread : pool_) thread.join();
     pool_.clear();
@@ -120,7 +120,7 @@ class HookActionsThreadsTest
 
   std::latch has_handle_{1};
   std::latch another_ended_{1};
-  std::mutex mutex_;  // Of the pool, while there is an engine.
+  std::mutex mutex_;  // Guards `pool_` until the engine ends.
   std::vector<std::thread> pool_;
   HookWait wait_{hook(), /*clock=*/nullptr, absl::Milliseconds(1)};
   std::optional<WaitEngine> engine_;

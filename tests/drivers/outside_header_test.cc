@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the headers through which others watch a wait, hurry it and clean up
-// after it to every sentence of their comments.
+// Tests every sentence of the comments in the headers through which others
+// watch a wait, hurry it and clean up after it.
 
 #include <algorithm>
 #include <array>
@@ -616,7 +616,7 @@ TEST_F(OutsideTest, TheWaitsAloneKeepAnObserverThatWasReplacedInItsOwnHook) {
   EXPECT_TRUE(weak.expired());
 }
 
-// Calls back into the registry as it goes.
+// Calls back into the registry when it is destroyed.
 class ReplacesAtEnd : public WaitObserver {
  public:
   ~ReplacesAtEnd() override {
@@ -683,7 +683,7 @@ TEST(SleepReasonTest, NamesAreDistinctWordsAlsoForNoReason) {
   EXPECT_EQ(SleepReasonName(SleepReason::kRetryAfter), "retry after");
 }
 
-// Polls by a blocking wait or by one of an engine, told to poll now.
+// Tests PollNow() on a blocking wait, or on a wait of an engine.
 class PollNowTest : public OutsideTest,
                     public testing::WithParamInterface<bool> {
  protected:
@@ -1203,7 +1203,7 @@ TEST_F(GiveUpHeaderTest, AnExecutorGetsIt) {
     EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kFailed));
     EXPECT_THAT(log_, IsEmpty());
   }
-  // Also after the engine is gone, and once only.
+  // This also works after the engine is gone, and only once.
   posted[1]();
   posted[1]();
   EXPECT_THAT(log_, ElementsAre(StopReason::kFailed));
@@ -1486,7 +1486,7 @@ TEST(StatisticsThreadsTest, ReadingsOfARunningEngineNeverDecrease) {
         .Detach();
   }
   while (ended < kWaits) std::this_thread::yield();
-  // The last wait may be taken off after its callback.
+  // The engine may remove the last wait after its callback.
   while (engine.statistics().pending > 0) std::this_thread::yield();
   done = true;
   readers.clear();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Notifications of waits: `PollNotifier` for the blocking form, and
-// `WaitHandle::PollNow` for engines. One table of timelines holds for all.
+// `WaitHandle::PollNow` for engines. All share one table of timelines.
 
 #include <functional>
 #include <memory>
@@ -47,7 +47,7 @@ struct Look {
   int takes = 0;
 };
 
-// A wait whose function answers as in `looks`, and then with success.
+// A wait whose function answers with `looks`, and then with success.
 struct Timeline {
   std::string name;
   WaitOptions options;
@@ -55,7 +55,7 @@ struct Timeline {
   // Times since the start, in seconds.
   std::vector<int> notified_at;
   std::vector<int> polled_at;
-  // With a lean report, if that differs.
+  // For a lean report, if that differs.
   std::optional<std::vector<int>> lean_polled_at = std::nullopt;
   StopReason reason = StopReason::kSuccess;
   std::optional<int> stopped_at = std::nullopt;
@@ -194,13 +194,13 @@ std::vector<Timeline> Timelines() {
   return all;
 }
 
-// What happened.
+// The polls of a wait, and its end.
 struct Outcome {
   std::vector<int> polled_at;
   StopReason reason = StopReason::kInvalidOptions;
 };
 
-// Notes a poll, and returns what it finds.
+// Records a poll, and returns what it finds.
 Look NextLook(const Timeline& timeline, SimulatedClock& clock,
               std::vector<int>& polled_at) {
   polled_at.push_back(static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));
@@ -218,7 +218,7 @@ auto FunctionOf(const Timeline& timeline, SimulatedClock& clock,
   };
 }
 
-// The same with a completion, which answers at the end of the poll.
+// Like `FunctionOf`, with a completion that answers at the end of the poll.
 auto AsyncFunctionOf(const Timeline& timeline, SimulatedClock& clock,
                      std::vector<int>& polled_at) {
   return [&](const PollCompletion<>& done) {
@@ -324,7 +324,7 @@ std::vector<Driver> Drivers() {
            /*is_lean=*/true},
           {"Executor", engine(ReportLevel::kFull, Form::kExecutor)},
           {"Completion", engine(ReportLevel::kFull, Form::kCompletion)},
-          // The wait keeps everything, as it has a completion.
+          // The wait keeps its whole report, because it has a completion.
           {"LeanCompletion", engine(ReportLevel::kLean, Form::kCompletion)},
           {"Batch", engine(ReportLevel::kFull, Form::kBatch)},
           {"LeanBatch", engine(ReportLevel::kLean, Form::kBatch)}};
@@ -383,7 +383,7 @@ TEST(PollNowBudgetTest, RetryQuotaHolds) {
       options)
       .Wait({.notifier = &changed});
 
-  // The second retry has its tokens at 10 s; then its delay begins.
+  // The second retry gets its tokens at 10 s; then its delay begins.
   EXPECT_THAT(polled_at, ElementsAre(0, 2, 12));
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Notifications from other threads. The waits would sleep for an hour, so a
-// notification that gets lost lets the test run into its time limit.
+// lost notification makes the test exceed its time limit.
 
 #include <array>
 #include <atomic>
@@ -51,8 +51,8 @@ TEST_P(PollNowThreadsTest, EngineLosesNoNotification) {
         }));
   }
 
-  // Each notification comes with a change that its poll must see, at any moment
-  // of the poll before. Two threads take turns with each wait.
+  // Each notification follows a change that the next poll must see. It may come
+  // at any moment of the current poll. Two threads take turns with each wait.
   {
     const auto change = [&] {
       for (int round = 0; round < 3; ++round) {
@@ -64,7 +64,7 @@ TEST_P(PollNowThreadsTest, EngineLosesNoNotification) {
     const JoiningThread first(change);
     const JoiningThread second(change);
   }
-  // More than 3 is as good as 3.
+  // Any state above 3 becomes 3.
   for (size_t i = 0; i < waits.size(); ++i) {
     states[i] = 3;
     waits[i].PollNow();
@@ -83,7 +83,7 @@ TEST(PollNotifierThreadsTest, WaitLosesNoNotification) {
     for (int i = 1; i <= kWaits; ++i) {
       changes = i;
       changed.PollNow();
-      // The poll that sees this change is certain to come.
+      // A poll that sees this change must come.
       int seen = polls;
       while (seen < i) {
         polls.wait(seen);

@@ -582,7 +582,7 @@ std::vector<Scenario> SourceOfBackoffScenarios() {
              if (request.attempt % 2 == 0) return std::nullopt;
              return Seconds(3);
            }),
-       // The fourth poll is where 1 s, 2 s and 4 s would have led.
+       // The fourth poll is at 7 s, as with delays of 1 s, 2 s and 4 s.
        .script = {NotReady(), NotReady(), NotReady(), NotReady(), Success()},
        .polled_at = {k0, Seconds(3), Seconds(4), Seconds(7), Seconds(11)},
        .reason = StopReason::kSuccess,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One table of waits. Every driver must poll at the same times and come to the
-// same end; driver_conformance_test.cc runs them all through every one.
+// One table of waits. driver_conformance_test.cc runs them all through every
+// driver, which must poll at the same times and come to the same end.
 
 #ifndef WAITER_TESTS_DRIVERS_SCENARIOS_H_
 #define WAITER_TESTS_DRIVERS_SCENARIOS_H_
@@ -22,8 +22,8 @@
 
 namespace waiter {
 
-// What the status function answers, and how long that takes. The last answer
-// is repeated for ever.
+// An answer of the status function, and the time it takes. The last answer
+// repeats forever.
 struct ScriptedAnswer {
   template <std::convertible_to<Poll<>> Found>
   // NOLINTNEXTLINE(google-explicit-constructor): scripts are lists of polls
@@ -46,14 +46,14 @@ struct Scenario {
   WaitOptions options;
   std::vector<ScriptedAnswer> script;
 
-  // When a stop is requested, if at all.
+  // The time at which a stop is requested, if any.
   std::optional<absl::Duration> stop_at = std::nullopt;
 
   // Starts of all polls, since the start of the wait.
   std::vector<absl::Duration> polled_at;
   StopReason reason = StopReason::kSuccess;
   Required<absl::StatusCode> code;
-  // When the wait ends; unset: when the last poll begins.
+  // The time at which the wait ends; if unset, when the last poll begins.
   std::optional<absl::Duration> ends_at = std::nullopt;
   bool late = false;
 };
@@ -63,7 +63,7 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) {
   *out << scenario.name;
 }
 
-// The plain course of every rule, and its edges.
+// The usual course of every rule, and its edges.
 std::vector<Scenario> RuleScenarios();
 std::vector<Scenario> EdgeScenarios();
 

@@ -36,8 +36,8 @@ namespace {
 
 using Answer = absl::StatusOr<bool>;
 
-// Answers, of which the last one is repeated, and how the wait ends. A second
-// is between two polls.
+// Answers, and how the wait ends. The last answer repeats. Polls are one second
+// apart.
 struct Course {
   std::string name;
   std::vector<Answer> answers;

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What observers are told of a wait whose second poll goes wrong in a way that
-// only some drivers know: it throws, it never answers, its executor loses it.
-// Whatever the way, the hooks are as many and in the same order.
+// Waits whose second poll goes wrong in a way that only some drivers know: it
+// throws, it never answers, or its executor loses it. In every case, observers
+// get the same number of hooks in the same order.
 
 #include <cstdint>
 #include <functional>
@@ -48,7 +48,7 @@ using ::testing::ElementsAre;
 
 using Task = absl::AnyInvocable<void()>;
 
-// Writes down the hooks.
+// Records the hooks.
 class Transcript : public WaitObserver {
  public:
   const std::vector<std::string>& lines() const { return lines_; }
@@ -81,8 +81,8 @@ class Transcript : public WaitObserver {
   std::vector<std::string> lines_;
 };
 
-// One wait, whose first poll finds "not ready". The second one begins a second
-// later.
+// One wait, whose first poll finds "not ready". The second poll begins one
+// second later.
 struct Course {
   SimulatedClock clock{SimulatedClock::Mode::kAutomatic};
   WaitOptions options;
@@ -129,9 +129,9 @@ void TurnLoop(Course& course) {
   loop.EndWithException(sleep.wake_up());
 }
 
-// An engine, and what its owner does to a wait in its second poll.
+// An engine, and how its owner disturbs a wait in its second poll.
 struct Setting {
-  // Gets each poll with its ordinal; unset: there is no executor.
+  // Gets each poll with its number. Without it, the engine has no executor.
   std::function<void(Task, int)> executor = nullptr;
   bool cancels = false;
   bool destroys_handle = false;
@@ -195,7 +195,7 @@ WaitHandle StartQuiet(WaitEngine& engine, Course& course) {
   return engine.Start(Waiter([] { return false; }, course.options), Ignore);
 }
 
-// Starts a wait of a poller whose second call does what `fail` does.
+// Starts a wait of a poller. The poller's second call does what `fail` does.
 StartFunction StartBatch(std::function<absl::Status()> fail) {
   return [fail = std::move(fail)](WaitEngine& engine, Course& course) {
     course.options.max_attempts = 2;
@@ -206,7 +206,7 @@ StartFunction StartBatch(std::function<absl::Status()> fail) {
           if (++calls == 2) return fail();
           return BatchAnswer<int>();
         });
-    // The callback keeps the poller.
+    // The callback keeps the poller alive.
     return poller->Start(1, course.options, [poller](const WaitResult<>&) {});
   };
 }
@@ -248,7 +248,7 @@ std::vector<Mishap> Mishaps() {
       {"ExecutorLosesThePoll", OnEngine(StartQuiet, executor_loses), kFailed},
       {"ExecutorNeverRunsThePoll", OnEngine(StartQuiet, executor_keeps),
        StopReason::kDeadline},
-      // A call that fails is an answer: a server error of each key.
+      // A failed call is an answer: a server error for each key.
       {"BatchCallThrows", OnEngine(StartBatch(Throw)), StopReason::kAttempts,
        /*answered=*/true},
       {"BatchCallFails", OnEngine(StartBatch(Refuse)), StopReason::kAttempts,
@@ -279,7 +279,7 @@ TEST_P(UnfinishedPollTest, HasTheSameHooksInTheSameOrder) {
           "start", "poll 1", "polled 1", "decided 1: in 1s", "sleep after 1",
           "poll 2", absl::StrCat("polled 2", mishap.answered ? "" : " in vain"),
           absl::StrCat("decided 2: ", reason),
-          // A report counts the polls that were answered.
+          // A report counts the answered polls.
           absl::StrCat("done: ", reason, " after ", mishap.answered ? 2 : 1)));
 }
 
