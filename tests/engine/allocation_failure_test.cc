@@ -1,11 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Behaviour of the engine when memory runs out. Each test makes a call again
-// and again: its first allocation fails, then its second one, until none does;
-// once so that later allocations succeed, and once so that they fail as well.
-// After each failure nothing is leaked, no wait is lost, and the engine
-// continues to work.
+// Behavior of the engine when memory runs out. Each test repeats a call: its
+// first allocation fails, then its second one, until none does. Each failure is
+// tried twice: later allocations succeed, or fail also. After each failure
+// nothing is leaked, no wait is lost, and the engine continues to work.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +61,7 @@ namespace {
 using ::absl::Seconds;
 using Mode = FailingNew::Mode;
 
-// A text that no string holds inside of itself.
+// A text that is too long for a string's inline buffer.
 constexpr char kLongText[] =
     "a text that is too long to be stored without an allocation";
 
@@ -143,7 +142,7 @@ class Scene {
       return false;
     }
   }
-  // The same, and expects that a call that throws has freed what it got.
+  // Like `Try`, and expects that a call that throws keeps nothing.
   template <typename F>
   bool TryCleanly(F call) {
     const int64_t held = token.use_count();
@@ -236,8 +235,8 @@ int InChild(Body body) {
 
 // Starts of every form.
 
-// Functions that fit into a record, that need memory of their own, and that
-// take a context, which has a state for stop requests.
+// Functions that fit into a record, need additional memory, or take a context,
+// which has a state for stop requests.
 enum class Size : uint8_t { kSmall, kLarge, kWithContext };
 
 struct StartCase {
@@ -279,8 +278,8 @@ const std::vector<StartCase>& StartCases() {
       {"CopiedFunctions", Size::kLarge,
        [](Scene& scene) {
          const std::string text(kLongText);
-         // In this order, as g++ 11 leaks what a closure holds already if a
-         // later capture throws.
+         // In this order, because g++ 11 leaks a closure's earlier captures if
+         // a later capture throws.
          std::function<bool()> poll = [text, token = scene.token] {
            return !text.empty();
          };
@@ -686,7 +685,7 @@ struct ThrowsWhenStarted {
   static inline std::atomic<bool> is_armed = false;
 };
 
-// The callback of the first wait meets a group whose constructor has thrown.
+// The first wait calls back after the constructor of the group has thrown.
 TEST(WaitGroupFailureTest, ConstructorThatThrowsMeetsACallback) {
   for (int moves = 1; moves < 12; ++moves) {
     SCOPED_TRACE(absl::StrCat("move ", moves));
@@ -801,8 +800,8 @@ void TestAwait(MakeWait make_wait, bool has_stop,
         std::exception_ptr thrown;
         waiter::stop_source stop(waiter::nostopstate);
         if (has_stop) stop = waiter::stop_source();
-        // An exception of `co_await` is kept by the coroutine; one of the call
-        // comes from the coroutine's own frame.
+        // The coroutine keeps an exception of `co_await`. The call throws if
+        // the coroutine's frame cannot be allocated.
         const bool succeeded = scene.TryCleanly([&] {
           auto wait = make_wait(scene);
           AwaitWait(thrown, scene, std::move(wait), stop.get_token());
@@ -862,7 +861,7 @@ TEST(AwaitFailureTest, StartsNothingAsynchronously) {
       /*has_stop=*/false);
 }
 
-// A stop request runs `Cancel`, which has no memory.
+// A stop request runs `Cancel`, which gets no memory.
 TEST(AwaitFailureTest, StopRequestDoesNotThrow) {
   WithEveryFailure([](Scene& scene) {
     std::exception_ptr thrown;
@@ -1044,7 +1043,7 @@ TEST(WaiterFailureTest, AsyncConstructorMakesNothing) {
   EXPECT_GT(allocations, 0);
 }
 
-// A wait that threw can be made again.
+// A wait that threw can be repeated.
 template <typename MakeWait>
 int64_t TestWait(MakeWait make_wait, absl::Span<const Mode> modes = kModes) {
   return WithEveryFailure(
@@ -1140,8 +1139,8 @@ constexpr int kThrewAgain = 4;  // The call threw; called again, it threw.
 constexpr int kLost = 5;        // A wait did not end, or ended twice.
 constexpr int kAborted = 128 + SIGABRT;
 
-// Starts waits of all kinds in `scene`, which have allocations ahead of them.
-// Returns how many.
+// Starts waits of all kinds in `scene`, which will allocate later. Returns
+// their number.
 int StartAll(Scene& scene, std::vector<WaitHandle>& waits) {
   for (const StartCase& each : StartCases()) {
     waits.push_back(each.start(scene));
@@ -1158,8 +1157,8 @@ int StartAll(Scene& scene, std::vector<WaitHandle>& waits) {
   return static_cast<int>(waits.size());
 }
 
-// Runs `call` until all waits have ended. Inside of the engine memory that runs
-// out terminates the program: `call` neither throws nor loses a wait.
+// Runs `call` until all waits have ended. If memory runs out inside the engine,
+// the program terminates: `call` neither throws nor loses a wait.
 template <typename Call>
 void ExpectSucceedsOrTerminates(Call call) {
   int aborted = 0;

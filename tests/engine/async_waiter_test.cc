@@ -466,7 +466,7 @@ TEST(PollCompletionTest, TakesEveryAnswerOfAWaitForABool) {
   EXPECT_EQ(ends, (std::vector<std::string>{"true", "false", "error"}));
 }
 
-// What merely converts to bool, or to the value, is a mistake.
+// An answer that merely converts to bool, or to the value, is a mistake.
 TEST(PollCompletionTest, NumbersAndTextsAreNoAnswers) {
   using Done = const PollCompletion<>&;
   using DoneWithInt = const PollCompletion<int>&;

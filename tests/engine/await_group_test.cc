@@ -95,7 +95,7 @@ class AwaitGroupTest : public EngineFixture {
     return waits;
   }
 
-  // Notes the reasons, and the time of the end.
+  // Records the reasons, and the time of the end.
   Task Note(WaitGroupAwaitable<Ready> group) {
     std::vector<WaitResult<int>> results = co_await std::move(group);
     for (const WaitResult<int>& result : results) {
@@ -261,7 +261,7 @@ TEST_F(AwaitGroupTest, AsynchronousWaitsAreAwaitedToo) {
 }
 
 // The coroutine ends, with its frame and the engine, while the thread that
-// started the waits may still be inside of the call.
+// started the waits may still be inside the call.
 TEST(AwaitGroupThreadsTest, EngineMayEndWhenTheCoroutineHasEnded) {
   for (int round = 0; round < 200; ++round) {
     auto engine = std::make_unique<WaitEngine>(WaitEngineOptions{.threads = 2});

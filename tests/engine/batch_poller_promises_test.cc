@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The end of a `BatchPoller` at every moment of its calls.
+// Destroys a `BatchPoller` at every moment of its calls.
 
 #include <atomic>
 #include <chrono>

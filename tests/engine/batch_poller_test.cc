@@ -276,7 +276,7 @@ TEST_F(BatchPollerTest, EndedWaitLeavesItsBatch) {
   Make({.window = absl::Milliseconds(200)});
   answer_ = {{"b", Success(2)}, {"d", Success(4)}};
   for (const std::string key : {"a", "b", "c", "d"}) Start(key);
-  // The end of another wait for a key leaves that key in the batch.
+  // If another wait for a key ends, that key stays in the batch.
   WaitHandle again = poller_->Start("d", EverySecond(), Take("again"));
   clock_.CallAt(absl::Milliseconds(100), [&] {
     handles_.at("a").Cancel();
@@ -579,8 +579,8 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
     return answer;
   }
 
-  // Starts waits, some for keys of other threads too. Keeps half of them to
-  // their ends, and destroys others now and then. Returns the remaining ones.
+  // Starts waits, also for keys of other threads. Lets half of them end, and
+  // destroys others now and then. Returns the remaining ones.
   std::vector<WaitHandle> StartAndDestroy(
       Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
       uint64_t seed) {

@@ -60,8 +60,8 @@ using Poller = BatchPoller<std::string, int>;
 using Limiter = std::shared_ptr<AdaptiveRateLimiter>;
 using Task = absl::AnyInvocable<void()>;
 
-// Returns a limiter that lets `rate` polls per second pass, and up to `burst`
-// at once after a pause, from now on: at first none.
+// Returns a limiter that lets `rate` polls per second pass from `now` on, and
+// up to `burst` together after a pause. At first, none may pass.
 Limiter MakeFixed(double rate, double burst, MonotonicTime now) {
   Limiter limiter = *AdaptiveRateLimiter::Make({.scale_constant = 1e-12,
                                                 .min_fill_rate = rate,
@@ -73,7 +73,7 @@ Limiter MakeFixed(double rate, double burst, MonotonicTime now) {
 
 class BatchRateLimiterTest : public BatchFixture {
  protected:
-  // Lets one call pass each `interval`, the first after that time.
+  // Lets one call pass each `interval`, the first after one interval.
   Limiter OneEach(absl::Duration interval) {
     return MakeFixed(1 / absl::ToDoubleSeconds(interval), 1,
                      clock_.MonotonicNow());
@@ -243,7 +243,7 @@ TEST_F(BatchRateLimiterTest, StoppedKeysLeaveTheCallThatWaits) {
   EXPECT_THAT(calls_, ElementsAre(Call{Seconds(10), {"c"}}));
 }
 
-// Nothing is left to run until the token would come, and nobody takes it.
+// All keys end before the token would come, so no call takes it.
 TEST_F(BatchRateLimiterTest, CallWhoseKeysHaveAllEndedTakesNoToken) {
   const Limiter limiter = OneEach(Seconds(1000));
   Make({.max_batch = 2, .rate_limiter = limiter});
@@ -357,8 +357,8 @@ TEST_F(BatchRateLimiterTest, CallThatThrottlesOneOfItsKeysIsThrottled) {
   }
 }
 
-// A server that throttles says when to come back. The keys of the call do, and
-// those of others are held back by the limiter alone.
+// A server that throttles says when to come back. The keys of the call do so,
+// and only the limiter holds back other keys.
 TEST_F(BatchRateLimiterTest, HintOfAWholeCallIsForItsKeys) {
   const Limiter limiter = *AdaptiveRateLimiter::Make({.min_fill_rate = 0.25});
   Make({.rate_limiter = limiter});
@@ -455,7 +455,7 @@ TEST_F(BatchRateLimiterTest, CallThatTheExecutorLostMakesWayForTheNext) {
                                     .tick = absl::ZeroDuration(),
                                     .executor =
                                         [&](Task task) {
-                                          // The first alarm, asking again.
+                                          // Drops the first alarm's second try.
                                           if (++tasks != 4) task();
                                         },
                                     .clock = &clock_});
@@ -520,8 +520,8 @@ TEST_F(BatchRateLimiterTest, CallsOfOnePollerMayBeUnderWayAtTheSameTime) {
   EXPECT_EQ(most, 3);
 }
 
-// Two pollers of many keys that are never ready, at a tenth of the rate at
-// which they would call.
+// Pollers of many keys that are never ready. The limiter lets far fewer calls
+// pass than they would make.
 TEST_F(BatchRateLimiterTest, PollersThatShareALimiterAllGetOn) {
   const Limiter limiter = OneEach(Seconds(10));
   const auto policy = WaitPolicy::Make(EverySecond(Seconds(10'000)));
@@ -574,7 +574,7 @@ class RandomCalls {
     for (uint64_t i = 0; i < waits; ++i) {
       clock_.CallAt(Time(Seconds(60)), [this] { StartOne(); });
     }
-    // The engine is to run until all have started.
+    // Keeps the engine running until all have started.
     engine_
         ->Start(Waiter([this] { return clock_.Elapsed() > Seconds(60); },
                        {.timeout = absl::Minutes(2), .clock = &clock_}),
@@ -584,7 +584,7 @@ class RandomCalls {
     handles_.clear();
   }
 
-  // Returns what is wrong, or nothing.
+  // Returns an error, or nothing.
   std::string Broken() const {
     if (!broken_.empty()) return broken_;
     if (ended_ + dropped_ != started_) {
@@ -763,7 +763,7 @@ class BatchRateLimiterThreadsTest : public testing::TestWithParam<bool> {
             .max_batch = 7, .window = window, .rate_limiter = limiter});
   }
 
-  // Starts waits, keeps half of them to their ends, and destroys the others.
+  // Starts waits, lets half of them end, and destroys the others.
   void StartAndDestroy(Poller& first, Poller& second, uint64_t seed) {
     const auto policy =
         WaitPolicy::Make({.timeout = absl::Minutes(10),

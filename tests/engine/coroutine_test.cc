@@ -207,8 +207,8 @@ TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
   EXPECT_EQ(clock_.Elapsed(), absl::Seconds(7));
 }
 
-// As libraries of senders do: they store an awaitable, move it, and await it in
-// a coroutine of their own.
+// Libraries of senders do the same: they store an awaitable, move it, and await
+// it in another coroutine.
 template <typename Awaitable>
 Task AwaitStored(Awaitable stored, typename Awaitable::value_type& value) {
   auto result = co_await std::move(stored);
@@ -288,8 +288,8 @@ TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   EXPECT_NE(resumed_on, std::this_thread::get_id());
 }
 
-// The thread that starts a wait may still be inside of the call when the engine
-// is destroyed, because the coroutine has ended by then.
+// When the engine is destroyed, the thread that started a wait may still be
+// inside the call, because the coroutine has already ended.
 TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
   for (int round = 0; round < 300; ++round) {
     auto engine = std::make_unique<WaitEngine>();

@@ -148,7 +148,7 @@ Callback Into(std::shared_ptr<Seen> seen) {
   };
 }
 
-// An observer that checks what holds for every wait.
+// An observer that checks the rules for every wait.
 class Hooks : public WaitObserver {
  public:
   std::function<void()> before_poll, after_poll, before_sleep, on_done;
@@ -289,7 +289,7 @@ WaitEngineOptions Simulated(SimulatedClock& clock) {
   return options;
 }
 
-// Threads that run what an engine hands to its executor.
+// Threads that run the tasks of an engine's executor.
 class Pool {
  public:
   explicit Pool(int threads) {
@@ -800,7 +800,7 @@ TEST_F(EngineHeaderDeathTest, UnhandledExceptionsTerminateWithTheirText) {
       "");
 }
 
-// --- What destroys what calls it. ---
+// --- Functions that destroy their callers. ---
 
 // Ways in which a function destroys the handle of the wait that runs it.
 enum class Where {
@@ -1226,7 +1226,7 @@ TEST_F(EngineHeaderTest, StopCallbacksMayUseTheEngine) {
         engine.reset();
         on_stop.reset();
         EXPECT_LE(seen->count(), 1);
-        // Whether there is a callback has its own test.
+        // Another test checks whether there is a callback.
         if (how == How::kDestroy && does != Does::kSucceeds &&
             does != Does::kAnswers) {
           EXPECT_EQ(seen->count(), 0);
@@ -1237,7 +1237,7 @@ TEST_F(EngineHeaderTest, StopCallbacksMayUseTheEngine) {
 }
 
 TEST_F(EngineHeaderTest, StopCallbacksOfASynchronousPollMayCancelAndStart) {
-  // Cancelled by another thread while the poll is in progress.
+  // Another thread cancels the wait while the poll is in progress.
   for (const bool destroy : {false, true}) {
     WaitEngine engine(Real(1));
     auto seen = std::make_shared<Seen>();
@@ -2358,7 +2358,7 @@ TEST_F(EngineHeaderTest, AnAsyncPollAtTheDeadlineGetsPollTimeout) {
 
 TEST_F(EngineHeaderTest, AnAsyncPollAtTheDeadlineGetsTwiceTheLongestPoll) {
   const absl::Duration timeout = absl::InfiniteDuration();
-  // Quick polls before: 1 s.
+  // After quick polls, the limit is 1 s.
   WaitReport report =
       AnswerLate(timeout, absl::Milliseconds(900), false, false);
   EXPECT_EQ(report.reason, StopReason::kSuccess);
@@ -2366,7 +2366,7 @@ TEST_F(EngineHeaderTest, AnAsyncPollAtTheDeadlineGetsTwiceTheLongestPoll) {
   report = AnswerLate(timeout, absl::Milliseconds(1100), false, false);
   EXPECT_EQ(report.reason, StopReason::kDeadline);
   EXPECT_EQ(report.elapsed, absl::Seconds(11));
-  // Polls of 2 s before: 4 s.
+  // After polls of 2 s, the limit is 4 s.
   report = AnswerLate(timeout, absl::Seconds(3), false, true);
   EXPECT_EQ(report.reason, StopReason::kSuccess);
   report = AnswerLate(timeout, absl::Seconds(5), false, true);
@@ -2375,7 +2375,7 @@ TEST_F(EngineHeaderTest, AnAsyncPollAtTheDeadlineGetsTwiceTheLongestPoll) {
 }
 
 TEST_F(EngineHeaderTest, TheTimeOfTheCallIsTheEndOfThePoll) {
-  // The engine looks only long afterwards.
+  // The engine looks only much later.
   for (const absl::Duration answered : {absl::Seconds(2), absl::Seconds(12)}) {
     SimulatedClock clock(SimulatedClock::Mode::kManual);
     WaitEngine engine(Simulated(clock));
@@ -2593,7 +2593,8 @@ TEST_F(EngineHeaderTest, DestructorsOfDroppedAnswersRunUnderNoLock) {
 }
 
 TEST_F(EngineHeaderTest, DestructorsOfAnswersThatAreNotUsedRunUnderNoLock) {
-  // The wait is cancelled or destroyed between an answer and the engine's look.
+  // The wait is cancelled or destroyed after an answer, before the engine
+  // looks.
   using Value = std::shared_ptr<OnDestroy>;
   for (const int how : {0, 1, 2}) {
     auto engine = std::make_unique<WaitEngine>(Real(0));
@@ -2704,8 +2705,8 @@ TEST_F(EngineHeaderTest, AnExecutorThatDropsAPollEndsTheWaitAsUnavailable) {
   }
 }
 
-// Whether a wait ends when the executor throws `before` it has taken the poll,
-// while it keeps it, or without a `std::exception`.
+// Checks that a wait ends if the executor throws before it takes the poll,
+// while it keeps the poll, or without a `std::exception`.
 void ThrowFromExecutor(int when, int threads) {
   std::mutex mutex;
   std::vector<Executable> kept;
@@ -2810,7 +2811,7 @@ TEST_F(EngineHeaderTest, AFunctionThatTwoThreadsRunOneAfterTheOtherRunsOnce) {
   Pool pool(2);
   WaitEngineOptions options = Real(1);
   options.executor = [&](Executable function) {
-    // An `AnyInvocable` must not be called by two threads at once.
+    // Two threads must not call an `AnyInvocable` simultaneously.
     struct Shared {
       std::mutex mutex;
       Executable function;
@@ -3137,7 +3138,7 @@ TEST_F(EngineHeaderTest, AGroupInsideOfAFunctionCallsBackAfterTheConstructor) {
 TEST_F(EngineHeaderTest, AGroupCancelsWhatIsNotNeeded) {
   struct Case {
     size_t required;
-    int successes, failures;  // Of 5 waits; the others never end.
+    int successes, failures;  // The rest of 5 waits never end.
     bool ends;
   };
   for (const Case& c : std::vector<Case>{{0, 0, 0, true},
@@ -3738,7 +3739,7 @@ TEST_F(EngineHeaderTest, StopAgainstStartAndEndOfACoroutinesWait) {
   }
 }
 
-// --- More of what calls what. ---
+// --- More calls inside of calls. ---
 
 TEST_F(EngineHeaderTest, AnAnswerInAStopCallbackOfADestroyedHandleIsNoEnd) {
   using OnStop = waiter::stop_callback<std::function<void()>>;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits are ended while there is no memory for the request.
+// Ends waits while there is no memory for the request.
 
 #include <optional>
 #include <utility>

@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of the engine's headers that only special orders of events put to
-// the test.
+// Promises of the engine's headers that only special orders of events can test.
 
 #include <algorithm>
 #include <chrono>
@@ -266,8 +265,8 @@ TEST_F(EnginePromisesTest, AnswerGivenAtTheDeadlineIsInTime) {
   EXPECT_FALSE(results_.reports()[0].late);
 }
 
-// Two polls are in progress, and a third wait polls at the deadline of both. In
-// that poll it answers one of the two, which is in time.
+// Two polls are in progress, and a third wait polls at the deadline of both.
+// That poll answers one of the two, which is in time.
 TEST_F(EnginePromisesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
   for (const size_t answered : {size_t{0}, size_t{1}}) {
     SCOPED_TRACE(answered);
@@ -573,8 +572,8 @@ TEST(EnginePromises, SharedReadingsDoNotUndercutLeastDelays) {
   }
 }
 
-// In one round 8 waits succeed at once, and then one in 2.9 ms. On this clock
-// the reading that the quick polls share looks recent enough at its end.
+// In one round, 8 waits succeed immediately, and another one in 2.9 ms. On this
+// clock the reading that the quick polls share looks recent enough at its end.
 TEST(EnginePromises, TickOfZeroMeasuresAPollBehindQuickOnesExactly) {
   CoarseClock clock;
   WaitEngine engine(
@@ -601,7 +600,7 @@ TEST(EnginePromises, TickOfZeroMeasuresAPollBehindQuickOnesExactly) {
   EXPECT_EQ(results.reports()[8].elapsed, absl::Microseconds(2900));
 }
 
-// Writes down which polls began and ended.
+// Records which polls began and ended.
 class PollPairs : public WaitObserver {
  public:
   void BeforePoll(const WaitIdentity& /*wait*/, int64_t attempt) override {
@@ -710,7 +709,7 @@ TEST_F(EnginePromisesTest, StaleTimersOfLiveWaitsAreKeptBySweeps) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
 }
 
-// Waits that share a policy are told apart by their own names.
+// Waits that share a policy differ by their names.
 TEST(EngineNamesTest, WaitsHaveNamesOfTheirOwn) {
   SimulatedClock clock;
   const auto policy = WaitPolicy::Make(
@@ -956,7 +955,7 @@ TEST_F(EnginePromisesTest, NoHookButTheLastTwoFollowsTheEndOfTheHandle) {
   EXPECT_THAT(results_.reports(), IsEmpty());
 }
 
-// The start of another thread is later, although it takes another way.
+// The start of another thread counts as later, although it takes another path.
 TEST_F(EnginePromisesTest, WaitsBeginInTheOrderOfTheStartsOfAllThreads) {
   WaitEngine engine(Simulated());
   std::string order;
@@ -1000,7 +999,7 @@ TEST_F(EnginePromisesTest, FirstAnswerOfAllThreadsCounts) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
-// The captures of a call are destroyed without the lock of the clock, too.
+// The captures of a call are also destroyed without the lock of the clock.
 TEST_F(EnginePromisesTest, CallOfTheClockMayOwnAHandle) {
   WaitEngine engine(Simulated());
   auto handle =

@@ -46,7 +46,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Counts the copies of a callback that exist and the calls of them.
+// Counts the existing copies of a callback, and its calls.
 class Ends {
  public:
   // Returns a callback that holds a token, and then calls `then`.
@@ -84,7 +84,7 @@ auto NeverReady() {
 }
 
 // Polls on the executor start waits while the engine is destroyed. They may
-// pick any worker, also one that has ended all its waits.
+// pick any worker, even one that has ended all its waits.
 TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
   for (int round = 0; round < 50; ++round) {
     Ends ends;
@@ -135,7 +135,7 @@ TEST(EngineShutdownTest, CallbackThatAlwaysStartsItsWaitAgainDoesNotHoldItUp) {
 
     engine.reset();
 
-    // The first wait and 32 descendants. The next is started in vain.
+    // The first wait and 32 descendants. The next start does nothing.
     EXPECT_THAT(ends.reasons(), SizeIs(33));
     EXPECT_THAT(ends.reasons(), Each(StopReason::kShutDown));
     again = nullptr;
@@ -198,7 +198,7 @@ TEST(EngineShutdownTest, AsynchronousPollUnderWayIsToldByItsStopToken) {
   EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
 }
 
-// A poll refers to its worker, and the executor has the polls.
+// A poll refers to its worker, and the executor owns the polls.
 TEST(EngineShutdownTest, ExecutorThatOwnsItsQueueIsDestroyed) {
   Ends ends;
   auto polls = std::make_shared<std::vector<absl::AnyInvocable<void()>>>();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// When an engine without threads calls `WaitEngineOptions::wake`.
+// Tests when an engine without threads calls `WaitEngineOptions::wake`.
 // mailbox_interleaving_test.cc shows that no request of two threads is lost.
 
 #include <atomic>
@@ -229,7 +229,7 @@ TEST_F(EngineWakeTest, RequiresAnEngineWithoutThreads) {
   EXPECT_FALSE(Validate(options).ok());
 }
 
-// An event loop as a program has it: a flag, and a condition that ends a sleep.
+// A typical event loop: a flag, and a condition that ends a sleep.
 class Loop {
  public:
   void Wake() {
@@ -256,9 +256,9 @@ class Loop {
   bool woken_ = false;
 };
 
-// Runs an engine on its own thread. The loop sleeps without a limit, so a
-// request that it is not told of hangs a test: waits sleep for an hour, and
-// only their owners end them.
+// Runs an engine on its own thread. The loop sleeps without a limit, so a lost
+// request hangs the test: waits sleep for an hour, and only their owners end
+// them.
 class EngineOnLoop {
  public:
   ~EngineOnLoop() {
@@ -360,7 +360,7 @@ TEST(EngineWakeThreadsTest, LoopMissesNoRequestOfOtherThreads) {
   EXPECT_EQ(loop.ended(), kThreads * kWaits);
 }
 
-// The destructor awaits calls of the hook, whose objects may then go.
+// The destructor awaits calls of the hook. After that, the loop may end.
 TEST(EngineWakeThreadsTest, NoCallComesOnceTheEngineIsGone) {
   for (int round = 0; round < 100; ++round) {
     auto loop = std::make_unique<Loop>();

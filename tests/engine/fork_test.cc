@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a child of fork(2) may do that has copies of engines and handles, and
-// none of their threads. Static objects are destroyed when it exits.
+// Tests what a child of fork(2) may do. It has copies of engines and handles,
+// but none of their threads. Static objects are destroyed when it exits.
 
 #include <atomic>
 #include <cstdlib>
@@ -48,7 +48,7 @@ TEST(ForkTest, ChildExitsWhateverTheThreadsWereDoing) {
   static WaitEngine engine({.threads = 2});
   static std::optional<WaitHandle> handle;
   std::atomic<bool> ends = false;
-  // They hold each lock of the engine at some fork.
+  // At some fork, these waits hold each lock of the engine.
   std::vector<WaitHandle> busy;
   for (int i = 0; i < 100; ++i) {
     busy.push_back(StartEndless(engine, absl::ZeroDuration()));

@@ -62,8 +62,8 @@ TEST_F(FreeListTest, PushIfEmptyAddsAllThatAreLinkedOrNothing) {
   EXPECT_EQ(Pop(), 6);
 }
 
-// Lists are tried with a word that is right, and with words that each have one
-// defect, which the same scenarios must find.
+// The scenarios run with a correct word, and with words that each have one
+// defect, which they must find.
 enum class Defect : uint8_t {
   kNone,
   kLosesTags,      // As if no push changed the tag.
@@ -99,7 +99,7 @@ class Word {
   ModelAtomic<uint64_t> word_;
 };
 
-// A link whose reads and writes other threads may come between.
+// A link. Other threads may run between its reads and writes.
 class Link {
  public:
   Link& operator=(uint32_t value) {
@@ -114,7 +114,7 @@ class Link {
   ModelAtomic<uint32_t> value_{kEmpty};
 };
 
-// A few objects of which all are free at first.
+// A few objects, which are all free at first.
 template <Defect kDefect>
 class Objects {
  public:
@@ -130,7 +130,7 @@ class Objects {
     Interleaving& run = Interleaving::Current();
     run.Expect(++users_[index] == 1, "two threads have one object");
     contents_[index].Write();
-    // A user of an object may write its link, too.
+    // A user of an object may also write its link.
     links_[index] = kEmpty;
     return index;
   }
@@ -196,8 +196,8 @@ TEST(FreeListInterleavingTest, FindsDefects) {
   EXPECT_THAT(Explore<Defect::kNeverReleases>(), HasSubstr("race"));
 }
 
-// Threads that hold an object or two at a time write into it what is not
-// atomic.
+// Threads hold one or two objects at a time, and write data that is not atomic
+// into them.
 TEST(FreeListThreadsTest, AnObjectHasOneUser) {
   struct Object {
     std::atomic<uint32_t> next = kEmpty;

@@ -23,13 +23,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Mailboxes are tried with synchronization that is right, and with defects that
-// the same scenarios must find.
+// The scenarios run with correct synchronization, and with each of these
+// defects, which they must find.
 enum class Defect : uint8_t {
   kNone,
   kNeverLocks,
-  kNeverNotifies,  // A condition wakes nobody.
-  kNeverStops,     // A request to stop wakes nobody.
+  kNeverNotifies,  // A condition wakes no thread.
+  kNeverStops,     // A request to stop wakes no thread.
   kHidesMail,      // The flag is always false.
   kNeverCalls,     // A hook does nothing.
 };
@@ -101,7 +101,7 @@ struct TriedSync {
   using StopSource = TriedStopSource<kDefect>;
 };
 
-// Mail that tells by its memory whether two threads touch it at once.
+// Mail whose memory shows if two threads touch it simultaneously.
 struct Mail {
   int letters = 0;
   std::shared_ptr<ModelData> touched = std::make_shared<ModelData>();
@@ -143,7 +143,7 @@ void PostLetter(Mailbox<kDefect>& mailbox) {
 }
 
 // `posters` threads post one letter each to a worker, which sleeps in `form`
-// until it has all of them, and then is not looked at any more.
+// until it has all of them. After that, no thread may use the mailbox.
 template <Defect kDefect>
 void PostToSleeper(Interleaving& run, int posters, SleepForm form) {
   mailbox_gone = false;
@@ -172,7 +172,7 @@ struct Pair {
   int done = 0;
 };
 
-// Passes letters on to the other worker, until there were `hops`.
+// Passes letters to the other worker until there were `hops`.
 template <Defect kDefect>
 void RunWorker(Pair<kDefect>& pair, size_t own, int hops) {
   while (pair.mailboxes[own].Rest()) {
@@ -183,7 +183,7 @@ void RunWorker(Pair<kDefect>& pair, size_t own, int hops) {
   }
 }
 
-// Returns whether both workers are at rest, and were since the call before.
+// Returns whether both workers are at rest, and were since the previous call.
 template <Defect kDefect>
 bool AwaitRestOfAll(Pair<kDefect>& pair) {
   bool at_rest = true;
@@ -193,9 +193,9 @@ bool AwaitRestOfAll(Pair<kDefect>& pair) {
   return at_rest;
 }
 
-// Two workers under an owner that shuts them down. The second begins with a
-// letter, for which it posts one to the first, and that one back, `hops`
-// times in all.
+// Two workers, and an owner that shuts them down. The second worker begins with
+// a letter. Each worker answers a letter by posting one to the other, until
+// there were `hops`.
 template <Defect kDefect>
 void ShutDown(Interleaving& run, int hops, bool one_pass_only) {
   mailbox_gone = false;
@@ -214,8 +214,8 @@ void ShutDown(Interleaving& run, int hops, bool one_pass_only) {
   });
 }
 
-// A loop that is told by the hook when to take mail. It sets its flag back
-// before it takes, as one that does so afterwards loses letters.
+// The hook tells this loop when to take mail. The loop must clear its flag
+// before it takes mail: clearing it afterwards loses letters.
 enum class LoopOrder : uint8_t { kClearThenTake, kTakeThenClear };
 
 template <Defect kDefect>
@@ -252,8 +252,8 @@ struct HookedLoop {
   }};
 };
 
-// `posters` threads post one letter each to a loop, which takes mail only when
-// the hook says so, and ends with its mailbox once it has all.
+// `posters` threads post one letter each to a loop. The loop takes mail only
+// when the hook says so, and closes its mailbox once it has all.
 template <Defect kDefect>
 void PostToLoop(Interleaving& run, int posters, LoopOrder order) {
   mailbox_gone = false;
@@ -309,7 +309,7 @@ std::string FirstFailure(int64_t& schedules) {
     schedules += result.schedules;
     if (!result.failure.empty()) failure = name + ": " + result.failure;
   };
-  // Those with few interleavings come first, as they find most defects.
+  // Scenarios with few interleavings come first, as they find most defects.
   const auto forms = {SleepForm::kRest, SleepForm::kUntil, SleepForm::kByToken};
   const auto name_of = [](SleepForm form) {
     return "form of sleep " + std::to_string(static_cast<int>(form));
@@ -356,7 +356,7 @@ TEST(MailboxInterleavingTest, FindsEveryDefectOfTheSynchronization) {
               HasSubstr("no thread can go on"));
 }
 
-// A loop that sets its flag back after it took mail misses what came between.
+// A loop that clears its flag after it takes mail misses mail in between.
 TEST(MailboxInterleavingTest, FindsALoopThatClearsItsFlagTooLate) {
   const Exploration result =
       ExploreInterleavings({.max_preemptions = 2}, [](Interleaving& run) {
@@ -367,7 +367,7 @@ TEST(MailboxInterleavingTest, FindsALoopThatClearsItsFlagTooLate) {
 }
 
 // One look at each worker is not enough: the second may post to the first after
-// that was looked at.
+// that look.
 TEST(MailboxInterleavingTest, FindsAShutDownThatLooksOnce) {
   const Exploration result =
       ExploreInterleavings({.max_preemptions = 1}, [](Interleaving& run) {

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 constexpr MonotonicTime kStart{std::chrono::hours(1000)};
 
 // A clock that stands still, and counts exact readings. Its cheap reading is
-// set apart from the exact one.
+// set separately.
 class CountedClock : public Clock {
  public:
   absl::Time TimeNow() override { return absl::UnixEpoch(); }
@@ -62,7 +62,7 @@ class PollClockTest : public testing::Test {
     EXPECT_EQ(poll_clock_.now(), clock_.now_);
     return polls;
   }
-  // Returns that of each reading, for 6 readings.
+  // Returns the number of polls for each of 6 readings.
   std::vector<int> PollsOfReadings(nanoseconds took) {
     std::vector<int> polls;
     for (int i = 0; i < 6; ++i) polls.push_back(PollUntilReading(took));

@@ -39,7 +39,7 @@ using StatusFunctionOfTest = std::function<Poll<>()>;
 
 const WaitOptions kForever = {.timeout = absl::InfiniteDuration()};
 
-// Waiters that note the order of their polls.
+// Waiters that record the order of their polls.
 std::vector<Waiter<StatusFunctionOfTest>> MakeWaiters(int count,
                                                       std::vector<int>* polled,
                                                       PollStatus status) {
@@ -56,7 +56,7 @@ std::vector<Waiter<StatusFunctionOfTest>> MakeWaiters(int count,
   return waiters;
 }
 
-// Reasons of the ends, by the place of the wait.
+// Reasons of the ends, by the index of the wait.
 class Ends {
  public:
   explicit Ends(size_t count) : reasons_(count) {}
@@ -222,7 +222,7 @@ TEST(StartAllTest, CallbackMayDestroyTheHandlesOfOthers) {
   EXPECT_THAT(polled, ElementsAre(0));
 }
 
-// The waits of a batch from inside of the end of an engine end immediately.
+// A batch that starts while the engine ends is shut down immediately.
 TEST(StartAllTest, BatchWhileTheEngineEndsIsShutDown) {
   for (const int threads : {0, 1, 3}) {
     SCOPED_TRACE(threads);
@@ -246,7 +246,7 @@ TEST(StartAllTest, BatchWhileTheEngineEndsIsShutDown) {
   }
 }
 
-// A batch that is posted and not taken when its engine ends.
+// The engine ends before it takes a posted batch.
 TEST(StartAllTest, EngineThatEndsCallsBackForEachWait) {
   Ends ends(5);
   std::vector<WaitHandle> waits;
@@ -323,8 +323,8 @@ TEST(StartAllTest, ExceptionStartsNothingAndDestroysAllFunctions) {
 }
 #endif
 
-// Threads start batches on an engine with several threads, and destroy or
-// cancel some of the waits at once.
+// Threads start batches on an engine with several threads, and immediately
+// destroy or cancel some of the waits.
 TEST(StartAllTest, ManyThreadsStartBatches) {
   constexpr int kThreads = 3;
   constexpr int kBatches = 50;

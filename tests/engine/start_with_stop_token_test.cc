@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `WaitEngine::Start` with a stop token. driver_conformance_test.cc has the
+// `WaitEngine::Start` with a stop token. driver_conformance_test.cc tests the
 // rules of a stop.
 
 #include <atomic>
@@ -154,7 +154,7 @@ TEST_F(StartWithStopTokenTest, WaitThatHasEndedLeavesNothingAtTheToken) {
   destroyed = WaitHandle();
   engine.RunDue();
   EXPECT_EQ(held(), 0);
-  // Takes the memory of the waits before.
+  // Uses the memory of the previous waits.
   engine.Start(NeverReady(), results_.Take()).Detach();
   engine.RunDue();
 
@@ -207,8 +207,8 @@ TEST_F(StartWithStopTokenTest, FunctionsOfTheWaitMayRequestTheStop) {
               ElementsAre(StopReason::kCancelled, StopReason::kSuccess));
 }
 
-// What the request tells may destroy the handle, while the request is still in
-// the wait.
+// A stop callback may destroy the handle while the request is still inside the
+// wait.
 TEST_F(StartWithStopTokenTest, PollThatIsToldMayDestroyTheHandle) {
   WaitEngine engine(Simulated());
   WaitHandle wait;
@@ -252,7 +252,7 @@ TEST(StartWithStopTokenThreadsTest, RequestThatAwaitsThePollDoesNotHang) {
               told.wait();
               return false;
             },
-            absl::Hours(1)),  // May come before the handle is destroyed.
+            absl::Hours(1)),  // The result may come first.
         [](const WaitResult<>&) {}, {.stop = stop.get_token()});
     polling.wait();
     JoiningThread([&] { stop.request_stop(); }).join();

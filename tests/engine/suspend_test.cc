@@ -539,7 +539,7 @@ TEST_F(SuspendTest, AnswerThatWasGivenBeforeCounts) {
   }
 }
 
-// The code that a stop wakes answers, and destroys the handle.
+// A stop callback answers, and destroys the handle.
 TEST_F(SuspendTest, PollThatIsToldToStopMayDestroyTheHandle) {
   WaitEngine engine(Simulated());
   WaitHandle wait;
@@ -570,7 +570,7 @@ TEST_F(SuspendTest, PollThatTheExecutorHasNotBegunIsNeverMade) {
   engine.RunDue();
   ASSERT_THAT(tasks_, SizeIs(1));
   wait.Suspend(Save());
-  // Not even before the engine knows.
+  // The poll does not run, even before the engine knows.
   RunTasks();
   engine.RunDue();
 
@@ -852,7 +852,7 @@ TEST_F(SuspendTest, RequestDuringTheLastRoundComesFirst) {
   WaitHandle wait =
       engine->Start(Waiter([] { return false; }, options), results_.Take());
   engine->RunDue();
-  // The round has taken its mail when it reads the clock.
+  // The round has taken its mail before it reads the clock.
   clock.hook = [&] {
     const JoiningThread other([&] { wait.Suspend(Save()); });
   };

@@ -58,10 +58,10 @@ TEST(SuspendThreadsTest, EndOfTheEngineAwaitsAPollAndSavesItsWait) {
   EXPECT_THAT(attempts, ElementsAre(1));
 }
 
-// What happens to the waits in addition to `Suspend`.
+// Ends of the waits in addition to `Suspend`.
 enum class Other : uint8_t { kNothing, kCancel, kDestroy, kEndEngine };
 
-// How often a wait has ended, by the way in which it did.
+// Counts the ends of a wait, by their kind.
 struct Ends {
   std::atomic<int> suspended = 0;
   std::atomic<int> called_back = 0;

@@ -21,8 +21,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Gates are tried with a word that is right, and with words that each have one
-// defect, which the same scenarios must find.
+// The scenarios run with a correct word, and with words that each have one
+// defect, which they must find.
 enum class Defect : uint8_t {
   kNone,
   kHidesAbandoned,    // As if no handle were ever destroyed.
@@ -121,9 +121,9 @@ template <Defect kDefect>
 struct Record {
   BasicTaskGate<Word<kDefect>> gate;
   Generation generation = 0;
-  ModelData task;             // What the functions of the wait capture.
-  ModelData owned;            // What they refer to, and the handle's owner has.
-  ModelData note;             // What the owner writes before a request.
+  ModelData task;             // The captures of the wait's functions.
+  ModelData owned;            // Objects of the owner that they refer to.
+  ModelData note;             // Written by the owner before a request.
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
   bool told_to_stop = false;  // `RequestStop` has returned.
@@ -135,7 +135,7 @@ struct Record {
   bool ended = false;
   bool poll_begun = false;       // On an executor.
   bool is_next = false;          // The record holds the next wait.
-  bool was_met = false;          // A poll has met a request of one.
+  bool was_met = false;          // A poll has met a request to poll.
   bool detached = false;         // `Detach` has returned true.
   bool detached_at_end = false;  // `Close` has returned true.
 };
@@ -172,7 +172,7 @@ void End(Record<kDefect>& record) {
   record.detached_at_end = record.gate.Close();
 }
 
-// One poll by the worker, and the end if that is told.
+// One poll by the worker, which ends the wait if it must.
 template <Defect kDefect>
 void PollOnWorker(Record<kDefect>& record, bool ends) {
   const bool must_not_poll = record.told_to_stop;
@@ -213,7 +213,7 @@ void PollOnExecutor(Record<kDefect>& record) {
   record.gate.SetFreed();
 }
 
-// The deadline of a poll on an executor, and its answer if it has one.
+// The deadline of a poll on an executor, and its answer if there is one.
 template <Defect kDefect>
 void EndOnWorker(Record<kDefect>& record) {
   if (record.gate.Enter(/*shared=*/true)) {
@@ -239,7 +239,7 @@ void DestroyHandle(Record<kDefect>& record) {
       Interleaving::Current().Fail("the owner is not in the task");
   }
   record.handle_gone = true;
-  // The owner's objects are gone now, too.
+  // The owner's objects are also gone now.
   record.owned.Write();
 }
 
@@ -255,8 +255,8 @@ void SuspendWait(Record<kDefect>& record) {
   record.posted.store(true, std::memory_order_release);
 }
 
-// Takes a suspension that was requested, or leaves it to a later call if a poll
-// on an executor has begun. `answered` says that the worker has its answer.
+// Takes a requested suspension, or leaves it to a later call if a poll on an
+// executor has begun. `answered` says that the worker has its answer.
 template <Defect kDefect>
 void SuspendOnWorker(Record<kDefect>& record, bool answered) {
   if (record.ended || !record.posted.load(std::memory_order_acquire)) return;
@@ -434,7 +434,7 @@ void SuspendThenAbandonAgainstWorker(Interleaving& run) {
   });
 }
 
-// A late answer, and a handle of the wait before, meet the next wait of the
+// A late answer, and a handle of the previous wait, meet the next wait of the
 // record.
 template <Defect kDefect>
 void StaleReferencesAgainstNextWait(Interleaving& run) {
@@ -472,7 +472,7 @@ void StaleReferencesAgainstNextWait(Interleaving& run) {
   });
 }
 
-// Another thread looks whether the wait has ended, and at what it left.
+// Another thread checks if the wait has ended, and reads what it left.
 template <Defect kDefect>
 void LookAgainstWorker(Interleaving& run) {
   auto record = NewRecord<kDefect>(run);

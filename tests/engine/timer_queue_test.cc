@@ -96,7 +96,7 @@ TEST_P(TimerQueueTest, TimerIsDueAtItsTimeAndNotBefore) {
   }
 }
 
-// From the next tick to far beyond the wheel.
+// Timers from the next tick to far beyond the wheel.
 TEST_P(TimerQueueTest, TimeOfATimerIsKnownUntilItIsTaken) {
   TimerQueue timers(kStart, GetParam());
   std::vector<MonotonicTime> dues;

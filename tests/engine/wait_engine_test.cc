@@ -849,7 +849,7 @@ TEST_F(WaitEngineTest, RoundPollsEachOfManyWaitsOnce) {
         .Detach();
   }
 
-  engine.RunDue();  // Begins them, which is its own poll.
+  engine.RunDue();  // Begins the waits, and polls each once.
 
   for (int round = 1; round <= 2; ++round) {
     polls_ = 0;
@@ -1214,8 +1214,7 @@ TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
   EXPECT_EQ(observer.dones().back(), StopReason::kShutDown);
 }
 
-// The quota refunds a poll that was paid for and not made, whatever prevents
-// it.
+// The quota refunds a poll that was paid for but not made, for any reason.
 TEST_F(WaitEngineTest, QuotaRefundsWhatAnEndedWaitHadPaid) {
   for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
     const std::shared_ptr<RetryQuota> quota =

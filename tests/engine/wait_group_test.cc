@@ -191,8 +191,8 @@ TEST_F(WaitGroupTest, AssignmentDestroysTheWaitsOfBefore) {
   EXPECT_EQ(ended_at_, absl::Seconds(2));
 }
 
-// A poll in progress may do anything when it is told to stop, in the thread
-// that cancels the group or whose wait decides it.
+// A stop callback of a poll may do anything in the thread that cancels the
+// group, or whose wait decides the group.
 TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
   for (const bool by_success : {false, true}) {
     for (const bool destroys : {false, true}) {
@@ -445,8 +445,8 @@ TEST_F(WaitGroupTest, FirstNEndsWithTheNthThatSucceeds) {
                           StopReason::kSuccess, StopReason::kCancelled));
 }
 
-// The policy of the given waits is older than the call of `ObserveEveryWait`,
-// so the only policy that is made meanwhile is that of the group's own wait.
+// The policy of the given waits is made before the call of `ObserveEveryWait`,
+// so the only policy made after it belongs to the group's own wait.
 TEST(WaitGroupObserverTest, WaitOfTheGroupItselfIsNotObserved) {
   class Starts : public WaitObserver {
    public:

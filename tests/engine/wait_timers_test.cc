@@ -101,8 +101,8 @@ TEST_F(WaitTimersTest, TimeOfAWaitIsThatOfItsTimer) {
   EXPECT_EQ(timers.TimeOf(wait, kStart), MonotonicTime::max());
 }
 
-// A wait without a timer that is cleared, twice here, must not take the place
-// of the other one in the count.
+// Clearing a wait that has no timer, as the second call does, must not reduce
+// the count of the other wait's timers.
 TEST_F(WaitTimersTest, ClearCountsATimerOnce) {
   WaitTimers timers(kStart, kTick, /*relative_slack=*/0, pool_);
   EngineRecord& cleared = NewWait();
@@ -179,8 +179,8 @@ TEST_F(WaitTimersTest, TimerThatIsAlreadyTheLatestHasNoSlack) {
   }
 }
 
-// Waits that are set and cleared again and again leave stale timers, for an
-// hour later. Those that live have timers at that hour as well.
+// Waits that are repeatedly set and cleared leave stale timers at an hour from
+// now. Living waits also have timers at that hour.
 class StaleTimersTest : public WaitTimersTest {
  protected:
   void SetAndClear(WaitTimers& timers, int count) {
