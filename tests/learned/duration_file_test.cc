@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A file of durations: what it keeps, whoever else writes to it, and what it
+// Tests a file of durations: its content, other writers, and the files that it
 // refuses.
 
 #include <fcntl.h>

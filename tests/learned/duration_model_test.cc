@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a model of durations keeps, forgets, saves and merges.
+// A model of durations keeps, forgets, saves and merges them.
 
 #include <cstdint>
 #include <string>

@@ -68,7 +68,7 @@ class LearnedDelaysTest : public testing::Test {
     return *made;
   }
 
-  // The times at which a wait polls whose operation ends at `end`.
+  // Returns the poll times of a wait for an operation that ends at `end`.
   std::vector<double> PollTimes(const WaitOptions& options,
                                 absl::Duration end) {
     SimulatedClock clock;
@@ -211,7 +211,7 @@ TEST_F(LearnedDelaysTest, PollsKeepTheLimitOfTheirRatio) {
     const std::vector<double> times = PollTimes(
         Options(Make({.max_relative_lateness = 0.5, .exploration = 0}), seed),
         absl::Hours(1));
-    // The first one that the model wants is near 600 s.
+    // The model wants its first poll near 600 s.
     EXPECT_LE(times[1], 700 / 1.5) << seed;
     for (size_t i = 2; i < times.size(); ++i) {
       EXPECT_LE(times[i], times[i - 1] * 1.5 * 1.011) << seed;
@@ -234,7 +234,7 @@ TEST_F(LearnedDelaysTest, BeyondAllThatIsKnownTheCurveTakesOver) {
   Fill(*model_, "create", 60, 0.1, 40);
   const std::vector<double> times =
       PollTimes(Options(Make()), absl::Minutes(20));
-  // Past twice the longest duration, no delay exceeds the curve's cap.
+  // After twice the longest duration, no delay exceeds the backoff's maximum.
   for (size_t i = 1; i < times.size(); ++i) {
     if (times[i - 1] > 200) {
       EXPECT_LE(times[i] - times[i - 1], 8);
@@ -256,11 +256,11 @@ TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
             900);
   const std::vector<double> times =
       PollTimes(Options(Make()), absl::Minutes(1));
-  // Twice its time and jitter.
+  // The limit is twice its time, plus jitter.
   EXPECT_LE(times.back(), 130);
 }
 
-// The limit of the ratio alone would make one poll for each factor of two.
+// The limit of the ratio alone would give one poll for each factor of two.
 TEST_F(LearnedDelaysTest, ScheduleOfManyPollsHasLooksByTheRootOfTheTime) {
   Fill(*model_, "create", 3600, 0.5, 20);
   std::vector<double> roots;
@@ -361,7 +361,7 @@ TEST_F(LearnedDelaysTest, HoweverManyNewDurationsThereAreNoOldOneCountsAsNew) {
   }
 }
 
-// The last two before the change are the shortest and one of the longest.
+// The last two old durations are the shortest and one of the longest.
 TEST_F(LearnedDelaysTest, DurationAtTheEdgeOfTheOldOnesDoesNotKeepThemAlive) {
   for (const double seconds :
        {5120, 15160, 3195, 3660, 5940, 1660, 3280, 5840, 6650, 6655,
@@ -382,7 +382,7 @@ TEST_F(LearnedDelaysTest, DurationsAtTheEdgeOfAModeAreNoChange) {
   }
   const LearnedSchedule schedule = Make()->Schedule("create");
   EXPECT_EQ(schedule.weight, 1);
-  // The default curve makes 28 polls.
+  // The default backoff makes 28 polls.
   EXPECT_LE(schedule.expected_polls, 12);
 }
 
@@ -463,7 +463,7 @@ TEST_F(LearnedDelaysTest, WithoutATargetItIsAsLateAsTheDefaultCurve) {
 }
 
 TEST_F(LearnedDelaysTest, LatenessThatSavesNoPollIsNotSpent) {
-  // All of them may have taken a minute.
+  // Any of these operations may have taken exactly a minute.
   for (int i = 0; i < 24; ++i) {
     const int place = i * 7 % 24 + 1;
     model_->Record("create", {.after = absl::Seconds(60 - 0.1 * place),
@@ -472,7 +472,7 @@ TEST_F(LearnedDelaysTest, LatenessThatSavesNoPollIsNotSpent) {
   const LearnedSchedule schedule =
       Make({.max_relative_lateness = kNoLimit})->Schedule("create");
   EXPECT_LE(schedule.expected_polls, 2.05);
-  // The default curve would be 3.1 s late.
+  // The default backoff would be 3.1 s late.
   EXPECT_LE(schedule.expected_lateness, absl::Seconds(1.6));
 }
 
@@ -510,8 +510,8 @@ TEST_F(LearnedDelaysTest, DistributionIsThatOfTheDurations) {
   EXPECT_GT(before, 0.9);
 }
 
-// A model of up to 128 durations of up to five modes, from nanoseconds to
-// centuries, known exactly or hardly at all, some without an end.
+// Fills a model with up to 128 durations in up to five modes, from nanoseconds
+// to centuries. Some are exact, some very vague, some without an end.
 void FillAtRandom(DurationModel& model, std::mt19937_64& gen) {
   const auto uniform = [&gen](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(gen);

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of the headers of learned delays that no rule of waiting states:
-// ranges, what is recorded of waits of every kind, and files that change while
-// they are open.
+// Promises of the headers of learned delays beyond the rules of waiting:
+// ranges, the durations that each kind of wait records, and files that change
+// while they are open.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -184,7 +184,7 @@ TEST(LearnedScheduleHeaderTest, WeightGrowsFromTwoUpToMinObservations) {
     const auto model = std::make_shared<DurationModel>();
     const auto learned = Learned(model, {.min_observations = enough});
     Fill(*model, "a", 60, 2);
-    // Without an end they do not count.
+    // Durations without an end do not count.
     for (int i = 0; i < 3; ++i) model->Record("a", {.after = absl::Seconds(9)});
     double last = 0;
     for (int64_t count = 3; count < enough; ++count) {
@@ -194,7 +194,7 @@ TEST(LearnedScheduleHeaderTest, WeightGrowsFromTwoUpToMinObservations) {
       EXPECT_LT(weight, 1) << count << " of " << enough;
       last = weight;
     }
-    // Older ones count less, so it takes some more.
+    // Older durations count less, so a few more are needed.
     Fill(*model, "a", 60, static_cast<int>(2 + enough / 4));
     EXPECT_EQ(learned->Schedule("a").weight, 1) << enough;
   }
@@ -221,7 +221,7 @@ TEST(LearnedScheduleHeaderTest, HoldsForEveryTargetAndEveryModel) {
   models.push_back(std::vector<ObservedDuration>(128, Exactly(1e-9)));
   models.push_back(
       std::vector<ObservedDuration>(128, Exactly(86400.0 * 365'000)));
-  // From a nanosecond to 1000 years, exact and between polls.
+  // Durations from a nanosecond to 1000 years, exact and between polls.
   for (const double width : {1.0, 3.0}) {
     models.emplace_back();
     for (int i = 0; i < 60; ++i) {
@@ -230,7 +230,8 @@ TEST(LearnedScheduleHeaderTest, HoldsForEveryTargetAndEveryModel) {
           {.after = absl::Seconds(after), .by = absl::Seconds(after * width)});
     }
   }
-  // Half of them without an end; and one with an end beside many without.
+  // First, half of them without an end; then one with an end among many
+  // without.
   models.emplace_back();
   for (int i = 0; i < 40; ++i) {
     models.back().push_back(i % 2 == 0
@@ -315,7 +316,7 @@ TEST(LearnedScheduleHeaderTest, IsThatOfTheModelAsItIsNow) {
   EXPECT_GT(learned->Schedule("a").polls.back(), absl::Minutes(30));
   Fill(*model, "b", 1, 1);
   EXPECT_EQ(learned->Schedule("a").weight, 0);
-  // As many as before, so that their number tells no difference.
+  // The same number as before, so the count does not show a difference.
   Fill(*model, "a", 5, 10);
   EXPECT_LT(learned->Schedule("a").polls.front(), absl::Seconds(30));
   EXPECT_LT(learned->Schedule("a").expected_lateness, absl::Seconds(10));
@@ -464,13 +465,13 @@ class LearnedWaitHeaderTest : public testing::Test {
     return model_->Durations("create");
   }
 
-  // Fills the model with a minute, so that the next poll is far away.
+  // Fills the model with durations of a minute, so that the next poll is late.
   void Learn() {
     Fill(*model_, "create", 60, 20);
     known_ = 20;
   }
 
-  // The only duration that was recorded since `Learn`.
+  // Returns the only duration that was recorded since `Learn`.
   ObservedDuration Last() const {
     EXPECT_THAT(Recorded(), SizeIs(known_ + 1));
     return Recorded().empty() ? ObservedDuration() : Recorded().back();
@@ -502,7 +503,7 @@ TEST_F(LearnedWaitHeaderTest, WaitThatRunsOutOfAttemptsIsAtLeastThatLong) {
   EXPECT_NEAR(absl::FDivDuration(Last().after, clock_.Elapsed()), 1, 1e-6);
 }
 
-// Learned delays, as a function changes them.
+// Learned delays that a function changes.
 class ChangedDelays : public DelaySource {
  public:
   using Change = std::function<std::optional<absl::Duration>(
@@ -664,7 +665,7 @@ TEST_F(LearnedWaitHeaderTest, PollNowCutsALearnedSleepShort) {
                                  [](const WaitResult<>&) {});
   engine.RunDue();
   ASSERT_THAT(polls, SizeIs(1));
-  // Well before the first poll that the model wants.
+  // This is well before the first poll that the model wants.
   clock_.AdvanceTime(absl::Seconds(2));
   engine.RunDue();
   ASSERT_THAT(polls, SizeIs(1));
@@ -817,8 +818,8 @@ TEST_F(LearnedWaitHeaderTest, ForgottenOperationIsLearnedAnew) {
   };
   EXPECT_GT(wait_for(absl::Minutes(5)), absl::Seconds(20));
   Fill(*model_, "other", 1, 1);
-  // As many as before with the one of the next wait, so that their number tells
-  // no difference.
+  // With the next wait's duration, the number is the same as before, so the
+  // count does not show a difference.
   Fill(*model_, "create", 1, 10);
   wait_for(absl::Seconds(1));
   EXPECT_LT(wait_for(absl::Seconds(1)), absl::Seconds(10));
@@ -845,7 +846,7 @@ TEST_F(LearnedWaitHeaderTest, MergedDurationsCountOnceAWaitHasEnded) {
 }
 
 TEST_F(LearnedWaitHeaderTest, LaterDelaysHaveWhatWasMergedBefore) {
-  // Those of the operation exist, and are kept.
+  // The delays of this operation exist, and are kept.
   (void)WaitPolicy::Make(Options());
   Learn();
   learned_ = Learned(model_);
@@ -974,7 +975,7 @@ class DurationFileHeaderTest : public testing::Test {
     return file.ok() ? *std::move(file) : nullptr;
   }
 
-  // What another process reads.
+  // Returns the durations that another process reads.
   std::vector<ObservedDuration> Saved(std::string_view operation) {
     DurationModel read;
     EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
@@ -1150,7 +1151,7 @@ TEST_F(DurationFileHeaderTest, FirstLineThatIsCutUnderItSpoilsNothing) {
   std::filesystem::resize_file(path_, 5);
   Fill(*model_, "a", 2, 2);
   EXPECT_THAT(model_->Durations("a"), SizeIs(5));
-  // Either it is filled again, or the error says that it is no list any more.
+  // Either the file is filled again, or the error says that it is not a list.
   if (file->status().ok()) {
     EXPECT_THAT(Saved("a"), SizeIs(2));
   } else {
@@ -1298,7 +1299,7 @@ TEST_F(DurationFileHeaderTest, LockedFileIsOwedWholeLinesUpToALimit) {
   EXPECT_THAT(model_->Durations(name), SizeIs(7));
   ASSERT_EQ(flock(other, LOCK_EX), 0);
   model_->Record(name, Exactly(8));
-  file.reset();  // Comes back.
+  file.reset();  // Returns while the file is locked.
   close(other);
 }
 

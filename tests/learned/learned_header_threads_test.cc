@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Every pair of calls of learned delays, their models and their files from two
-// threads, and what is destroyed while the other thread still uses it.
+// threads, and objects destroyed while the other thread still uses them.
 
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ struct Call {
   std::function<void()> call;
 };
 
-// Calls each two of `calls` on two threads at once.
+// Calls each pair of `calls` on two threads simultaneously.
 void CallInPairs(const std::vector<Call>& calls, int times) {
   for (size_t one = 0; one < calls.size(); ++one) {
     for (size_t two = one; two < calls.size(); ++two) {
@@ -89,7 +89,7 @@ class LearnedHeaderThreadsTest : public testing::Test {
     return *made;
   }
 
-  // What another process reads. Forgets no operation.
+  // Returns the durations that another process reads. Forgets no operation.
   std::vector<ObservedDuration> Saved(std::string_view operation) const {
     DurationModel read({.max_operations = 1'000'000});
     EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
@@ -226,7 +226,7 @@ TEST_F(LearnedHeaderThreadsTest, NothingIsLostOfAFileDestroyedMeanwhile) {
   });
   for (int round = 0; round < 10; ++round) {
     auto file = Open(model);
-    // Everything from here to `to` is recorded while the file is open.
+    // All operations from here to `to` are recorded while the file is open.
     const int from = recorded + 2;
     while (recorded < from + 3) std::this_thread::yield();
     const int to = recorded;

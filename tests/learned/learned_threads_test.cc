@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One model and its learned delays, used by many threads at once.
+// Many threads use one model and its learned delays.
 
 #include <atomic>
 #include <cstdint>

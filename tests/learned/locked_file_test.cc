@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Two objects that have opened one file stand for two processes: locks belong
-// to what was opened.
+// Two objects that have opened one file act like two processes, because each
+// has its own lock.
 
 #include "waiter/learned/locked_file.h"
 
@@ -45,7 +45,7 @@ class LockedFileTest : public testing::Test {
     return file.ReadFrom(0).value_or("unreadable");
   }
 
-  // Not of ASCII alone, and longer than a short string.
+  // Not only ASCII, and longer than a short string.
   const std::string path_ = TempDir() + "/m\u00e4rz \u4e2d\u6587 locked file";
 };
 

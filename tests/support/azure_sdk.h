@@ -39,7 +39,7 @@ class OperationCancelledException final : public std::runtime_error {
       : std::runtime_error(what) {}
 };
 
-// A node of a tree: an ancestor that is cancelled cancels it, too.
+// A node of a tree. Cancelling an ancestor also cancels it.
 class Context final {
  public:
   Context() : state_(std::make_shared<State>()) {}
@@ -68,7 +68,7 @@ class Context final {
     }
   }
 
-  // Not of the SDK.
+  // The SDK lacks this function.
   std::chrono::system_clock::time_point deadline() const {
     return state_->deadline;
   }

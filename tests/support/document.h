@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads documents of this project, in tests that hold them to the code:
+// Reads documents of this project, in tests that compare them with the code:
 //
 //   for (const std::string& code : CodeBlocks(ReadFile("README.md"))) {
 //     EXPECT_THAT(Words(source), HasSubstr(Words(code)));
@@ -97,9 +97,9 @@ inline std::map<std::string, Code> CodeOfTests(const std::string& folder) {
   return tests;
 }
 
-// Fails the test for each block of C++ in `document` that no test of `folder`
-// has word for word, for each test of `folder` that has no block, and for each
-// line of code with more than 80 columns.
+// Fails the test for each block of C++ in `document` that is not word for word
+// in a test of `folder`, and for each test of `folder` without a block. Also
+// fails for each line of code with more than 80 columns.
 inline void ExpectCodeStandsInTests(const std::string& document,
                                     const std::string& folder) {
   const std::map<std::string, Code> tests = CodeOfTests(folder);

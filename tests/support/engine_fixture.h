@@ -22,7 +22,7 @@
 
 namespace waiter {
 
-// Returns a curve with the same delay after every poll.
+// Returns a backoff with the same delay after every poll.
 constexpr BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay,
           .max_delay = delay,

@@ -25,7 +25,7 @@ class FailingNew {
  public:
   enum class Mode : uint8_t {
     kOnce,      // Later allocations succeed.
-    kFromThen,  // All later allocations fail, too.
+    kFromThen,  // All later allocations also fail.
   };
 
   FailingNew(int64_t nth, Mode mode);

@@ -24,8 +24,8 @@ std::atomic<bool> is_child = false;
 
 }  // namespace
 
-// What the threads of the parent own looks like leaks in a child. The function
-// is LeakSanitizer's to call.
+// In a child, objects of the parent's threads look like leaks. LeakSanitizer
+// calls this function.
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() { return is_child ? 1 : 0; }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A child of the test by fork(2), which has copies of its objects and none of
-// its threads:
+// A child of the test by fork(2), with copies of its objects but none of its
+// threads:
 //
 //   static WaitEngine engine;
 //   EXPECT_EQ(ExitOfChild([] {}), "exited with 0");
@@ -16,9 +16,9 @@
 
 namespace waiter {
 
-// Calls `run` in a child, which then calls exit(3), and with that the
-// destructors of static objects. Returns how it ended. One that has not after a
-// minute is killed.
+// Calls `run` in a child. The child then calls exit(3), which runs the
+// destructors of static objects. Returns how the child ended. Kills it after a
+// minute.
 std::string ExitOfChild(absl::FunctionRef<void()> run);
 
 }  // namespace waiter

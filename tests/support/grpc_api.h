@@ -73,7 +73,7 @@ class ClientContext {
     return trailing_metadata_;
   }
 
-  // Not of gRPC.
+  // gRPC lacks this function.
   bool cancelled() const { return cancelled_; }
   void AddTrailingMetadata(const char* name, const char* value) {
     trailing_metadata_.emplace(name, value);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A wait whose observer acts in one of its hooks, for tests of what hooks may
-// do. A test says what happens, and a driver makes the wait:
+// do. A test sets the action, and a driver makes the wait:
 //
 //   HookWait wait(Hook::kBeforeSleep, clock, absl::Seconds(1));
 //   wait.action = [&wait] { wait.stop(); };
@@ -153,22 +153,22 @@ struct HookWait {
 
   // Set by the driver before the first hook can act.
   std::function<void()> stop;           // Requests a stop of the wait.
-  std::function<void()> destroy;        // Destroys what owns it, if anything.
+  std::function<void()> destroy;        // Destroys its owner, if any.
   std::function<void()> start_another;  // Makes a wait that ends immediately.
 
   int polls = 0;
-  int results = 0;              // Results of this wait that came.
+  int results = 0;              // Received results of this wait.
   std::atomic<int> others = 0;  // Successes of other waits.
 };
 
 // A way to make a wait.
 struct HookDriver {
   std::string name;
-  // Makes the wait and returns when it has ended, or cannot any more.
+  // Makes the wait, and returns when it has ended or can no longer end.
   std::function<void(HookWait&)> run;
-  // Whether something owns the wait, so that destroying that ends it.
+  // Whether something owns the wait, and destroying the owner ends the wait.
   bool has_handle = false;
-  // Whether a stop that `BeforePoll` requests still prevents that poll.
+  // Whether a stop that `BeforePoll` requests still prevents the current poll.
   bool polls_later = false;
 };
 
@@ -182,7 +182,7 @@ inline std::string NameOfHookTest(
                       NameOf(std::get<1>(test.param)));
 }
 
-// Checks the end of a wait that `hook` has told to stop.
+// Checks the end of a wait that `hook` has stopped.
 inline void ExpectStoppedBy(Hook hook, const HookDriver& driver,
                             const HookWait& wait) {
   EXPECT_EQ(wait.observer->ends(), 1);

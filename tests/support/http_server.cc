@@ -168,7 +168,7 @@ void HttpServer::Write(Position at) {
         at->sent = 0;
         break;
       case HttpReply::Then::kHang:
-        // Waits until the client is gone.
+        // Waits until the client closes.
         at->watch = loop_.WhenReady(at->fd, POLLIN,
                                     [this, at](short /*events*/) { Read(at); });
         return;
@@ -195,7 +195,7 @@ void HttpServer::Write(Position at) {
 }
 
 void HttpServer::End(Position at) {
-  // The watch must go first, while its socket is open.
+  // Remove the watch first, while its socket is open.
   at->watch = {};
   close(at->fd);
   connections_.erase(at);

@@ -1,16 +1,16 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An HTTP server that sends scripted answers, however wrong, and runs on the
-// loop of the client under test.
+// An HTTP server that sends scripted answers, even invalid ones, and runs on
+// the loop of the client under test.
 //
 //   HttpServer server(loop);
 //   server.Play({.bytes = "HTTP/1.1 503 Busy\r\n\r\n"});
 //   ... poll server.Url("/ready") ...
 //   EXPECT_THAT(server.requests(), ElementsAre(StartsWith("GET /ready ")));
 //
-// A request of HTTP/2 is one of bytes, up to the end of its first stream, and
-// the script must have the frames of the answer.
+// A request of HTTP/2 is its bytes up to the end of the first stream. The
+// script must contain the frames of the answer.
 
 #ifndef WAITER_TESTS_SUPPORT_HTTP_SERVER_H_
 #define WAITER_TESTS_SUPPORT_HTTP_SERVER_H_

@@ -25,13 +25,13 @@ struct Choice {
   size_t taken = 0;
 };
 
-// A run that takes more steps than this goes round in circles.
+// A run with more steps than this is in an endless loop.
 constexpr size_t kMostSteps = 2000;
 
 // Unwinds the threads of a run that has failed.
 struct RunFailed {};
 
-// Threads that are used by one run after the other.
+// Threads that runs use one after the other.
 class ThreadPool {
  public:
   ThreadPool() = default;
@@ -90,7 +90,7 @@ class Run final : public Interleaving {
 
   // Runs one schedule. Returns its failure.
   std::string Play() {
-    // The code that builds a scenario happens before that of its threads.
+    // The code that builds a scenario happens before the code of its threads.
     for (Thread& thread : threads_) thread.clock = alone_clock_;
     is_alone_ = false;
     for (size_t i = 0; i < threads_.size(); ++i) {
@@ -157,8 +157,8 @@ class Run final : public Interleaving {
     }
   }
 
-  // Returns the thread to continue with; `current` may, if it is one. Returns
-  // the number of threads if none is left.
+  // Returns the thread to continue with, which may be `current` if that is a
+  // thread. Returns the number of threads if none is left.
   size_t Choose(size_t current) {
     Choice choice;
     const bool may_go_on = current < threads_.size();
@@ -235,7 +235,7 @@ Exploration ExploreInterleavings(
     ++result.schedules;
     result.failure = run.Play();
     if (!result.failure.empty()) break;
-    // The last choice that has an alternative takes it.
+    // Takes the next alternative of the last choice that has one.
     while (!choices.empty() &&
            choices.back().taken + 1 == choices.back().threads.size()) {
       choices.pop_back();

@@ -16,15 +16,15 @@
 //   });
 //   EXPECT_EQ(result.failure, "");
 //
-// Each run is a schedule: at each atomic operation one thread that can continue
-// is chosen, and the next run chooses otherwise, depth first, until every
-// choice was made. Only one thread runs at a time.
+// Each run is a schedule: at each atomic operation, one thread that can
+// continue is chosen. The next run chooses otherwise, depth first, until every
+// choice has been made. Only one thread runs at a time.
 //
-// Values are sequentially consistent, but what synchronizes is what the memory
-// orders say, by vector clocks: an access to `ModelData` that another access
-// does not happen before is a failure. So an acquire or a release that is
-// missing is found. What is not modelled: stale values of relaxed loads, and
-// compare-exchange operations that fail for no reason.
+// Values are sequentially consistent, but synchronization follows the memory
+// orders, by vector clocks: an access to `ModelData` that another access does
+// not happen before is a failure. This finds a missing acquire or release. It
+// does not model stale values of relaxed loads, or compare-exchange operations
+// that fail spuriously.
 
 #ifndef WAITER_TESTS_SUPPORT_INTERLEAVINGS_H_
 #define WAITER_TESTS_SUPPORT_INTERLEAVINGS_H_
@@ -44,8 +44,8 @@ namespace waiter {
 
 inline constexpr size_t kMostModelThreads = 4;
 
-// How far each thread has come, as far as somebody knows. The last place is for
-// the code that builds a scenario and checks its end.
+// The progress of each thread, as far as the clock's owner knows. The last
+// place is for the code that builds a scenario and checks its end.
 using VectorClock = std::array<uint32_t, kMostModelThreads + 1>;
 
 inline void Join(VectorClock& clock, const VectorClock& other) {
@@ -63,7 +63,7 @@ class Interleaving {
   // Runs after all threads have ended.
   virtual void AtEnd(std::function<void()> check) = 0;
 
-  // For the code of threads and checks.
+  // Functions for the code of threads and checks.
 
   // Returns the run that the calling thread belongs to.
   static Interleaving& Current();
@@ -74,7 +74,8 @@ class Interleaving {
   virtual void Block(const void* address) = 0;
   virtual void Wake(const void* address) = 0;
 
-  // Clock of the calling thread: the operations that happen before its next.
+  // Clock of the calling thread: the operations that happen before its next
+  // one.
   virtual VectorClock& clock() = 0;
   virtual size_t thread() const = 0;
 
@@ -89,20 +90,20 @@ class Interleaving {
 };
 
 struct ExplorationOptions {
-  // How often a schedule may take a thread off that could continue. Two or
-  // three find nearly all defects; unbounded is exhaustive.
+  // How often a schedule may preempt a thread that could continue. Two or three
+  // find nearly all defects; unbounded is exhaustive.
   int max_preemptions = std::numeric_limits<int>::max();
 };
 
 struct Exploration {
   int64_t schedules = 0;
-  // Empty, or what failed and the schedule that led to it. The first failure
+  // Empty, or the failure and the schedule that led to it. The first failure
   // ends the exploration.
   std::string failure;
 };
 
-// Runs `scenario` once for each schedule. It builds everything that its threads
-// use again, and is the same each time.
+// Runs `scenario` once for each schedule. It must build everything that its
+// threads use again, and be the same each time.
 Exploration ExploreInterleavings(
     const ExplorationOptions& options,
     const std::function<void(Interleaving& run)>& scenario);
@@ -118,7 +119,7 @@ constexpr bool Releases(std::memory_order order) {
          order == std::memory_order_seq_cst;
 }
 
-// Stands in for `std::atomic<T>` in a run.
+// Replaces `std::atomic<T>` in a run.
 template <typename T>
 class ModelAtomic {
  public:

@@ -34,7 +34,7 @@ const T& Get(const Variant& value, std::string_view path) {
 
 }  // namespace
 
-// Reference data is as deep as it is.
+// Reference data is not deeply nested.
 // NOLINTBEGIN(misc-no-recursion)
 Json::Json(const nlohmann::json& value, std::string path)
     : path_(std::move(path)) {

@@ -17,7 +17,7 @@
 namespace waiter {
 
 // An immutable JSON value. A wrong use, such as `["x"]` of a number, aborts
-// with the path: reference data is either right or the test is void.
+// with the path, because reference data must be right for the test to be valid.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -41,15 +41,15 @@ class Json {
   const Array& array() const;
   const Object& object() const;
 
-  // Returns where it is in its text, such as "$.cases[2].name".
+  // Returns its place in the text, such as "$.cases[2].name".
   const std::string& path() const { return path_; }
 
-  // Of an object: a member that must be there, or may be.
+  // Members of an object. `[]` aborts if the member is missing.
   const Json& operator[](std::string_view name) const;
   bool has(std::string_view name) const;
   double number_or(std::string_view name, double otherwise) const;
 
-  // Of an array.
+  // Returns an element of an array.
   const Json& operator[](int index) const;
 
  private:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A store of durable waits on simulated time, with a network that delays, loses
-// and doubles calls. Each process of a simulation has its own, on one
+// and doubles calls. Each process of a simulation has its own store, on one
 // `WaitBook`:
 //
 //   SimulatedClock clock(SimulatedClock::Mode::kManual);
@@ -32,25 +32,26 @@
 
 namespace waiter {
 
-// For one thread, that which moves the clock.
+// Use this only on the thread that moves the clock.
 class MemoryWaitStore final : public WaitStore {
  public:
-  // What happens to one call.
+  // How the network handles one call.
   struct Trip {
     absl::Duration there = absl::Microseconds(150);
     absl::Duration back = absl::Microseconds(150);
     bool loses_call = false;    // Before its effect.
     bool loses_answer = false;  // After it.
-    bool doubles = false;       // Carried out again, later; marks are not.
+    bool doubles = false;       // Carried out again later, except marks.
   };
 
-  // A call without an answer fails after so long.
+  // A call without an answer fails after this time.
   static constexpr absl::Duration kTimeout = absl::Seconds(5);
 
   MemoryWaitStore(SimulatedClock& clock, std::shared_ptr<WaitBook> book)
       : clock_(clock), book_(std::move(book)) {}
 
-  // Microseconds of the store's clock, which differs from that of processes.
+  // Microseconds of the store's clock, which differs from the processes'
+  // clocks.
   static int64_t StoreTime(SimulatedClock& clock) {
     return 1'790'000'000'000'000 + absl::ToInt64Microseconds(clock.Elapsed());
   }
@@ -60,15 +61,15 @@ class MemoryWaitStore final : public WaitStore {
   }
   // Called after each callback and timer.
   void set_after(std::function<void()> after) { after_ = std::move(after); }
-  // No callback and no timer comes any more, as if the process had died. With
-  // `until`, they come then, as if it had been stopped.
+  // `Die` drops all later callbacks and timers, as if the process had died.
+  // `StopUntil` delays them until then, as if it had been stopped.
   void Die() { *is_dead_ = true; }
   void StopUntil(absl::Duration until) { stopped_until_ = until; }
   int64_t calls() const { return calls_; }
 
-  // What a store must not do. Claims are those of the time of its process,
+  // Mistakes that a store must not make. Claims use the time of this process,
   // which differs by `skew`. With `retries`, a settle without an answer is
-  // repeated, and the store found in the state that it asked for.
+  // repeated, and may find the store in the state that it asked for.
   void set_skew(absl::Duration skew) { skew_ = skew; }
   void set_retries(bool retries) { retries_ = retries; }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Models of a mutex, a condition variable and a stop source, for runs of
-// `ExploreInterleavings` (interleavings.h). They offer what a mailbox
-// (waiter/engine/mailbox.h) uses of the real ones.
+// `ExploreInterleavings` (interleavings.h). They have the functions that a
+// mailbox (waiter/engine/mailbox.h) uses of the real ones.
 //
-// A thread that waits is woken only by a notification: no wait times out or
-// ends for no reason, so that a notification that is missing leaves a run in
-// which no thread can continue.
+// Only a notification wakes a waiting thread: no wait times out or ends
+// spuriously. So a missing notification leads to a run in which no thread can
+// continue.
 
 #ifndef WAITER_TESTS_SUPPORT_MODEL_SYNC_H_
 #define WAITER_TESTS_SUPPORT_MODEL_SYNC_H_

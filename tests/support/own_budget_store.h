@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A store of shared budgets as somebody else might write one, on simulated
-// time: it keeps no more than `BudgetStore` asks of it, and tests choose each
-// answer.
+// A store of shared budgets as a user might write one, on simulated time: it
+// does only what `BudgetStore` requires, and tests choose each answer.
 //
 //   SimulatedClock clock(SimulatedClock::Mode::kManual);
 //   const auto store = std::make_shared<OwnBudgetStore>(clock);
@@ -30,7 +29,7 @@
 
 namespace waiter {
 
-// For one thread, that which moves the clock.
+// Use this only on the thread that moves the clock.
 class OwnBudgetStore final : public BudgetStore {
  public:
   explicit OwnBudgetStore(SimulatedClock& clock)
@@ -56,7 +55,7 @@ class OwnBudgetStore final : public BudgetStore {
     const int id = pending_->next++;
     pending_->timers[id] = std::move(timer);
     const MonotonicTime now = clock_.MonotonicNow();
-    // Far times would overflow, and no test gets there.
+    // Distant times would overflow, and no test reaches them.
     const absl::Duration delay =
         time > now ? absl::FromChrono(time - now) : absl::ZeroDuration();
     clock_.CallAt(clock_.Elapsed() + delay, [pending = pending_, id] {
@@ -90,7 +89,7 @@ class OwnBudgetStore final : public BudgetStore {
   std::vector<QuotaRequest> quotas;
 
  private:
-  // Outlives the store, for the calls of the clock.
+  // Outlives the store, because the clock's calls use it.
   struct Pending {
     int next = 0;
     std::map<int, std::function<void(absl::Status)>> calls;
@@ -108,7 +107,7 @@ class OwnBudgetStore final : public BudgetStore {
                   [pending = pending_, id, answer = std::move(answer),
                    callback = std::move(callback), before = before_answer,
                    after = after_answer]() mutable {
-                    // The store may go with the callback.
+                    // The callback may destroy the store.
                     const std::function<void(absl::StatusOr<T>)> call =
                         std::move(callback);
                     if (pending->calls.erase(id) == 0) return;

@@ -51,8 +51,8 @@ std::string Programs() {
 
 bool MustChangeUser() { return getuid() == 0 && getpwnam(kUser) != nullptr; }
 
-// The words that run a program which root must not run, and end it with this
-// process.
+// Returns the command that runs a program as a user other than root, and ends
+// it with this process.
 Words AsUser(const Words& command) {
   Words words = {"/usr/bin/setpriv", "--pdeathsig", "KILL"};
   if (MustChangeUser()) {
@@ -102,8 +102,8 @@ pid_t Spawn(Words command, const std::string& log) {
   _exit(127);
 }
 
-// Returns the processes that the server has made, which are in groups of their
-// own.
+// Returns the processes that the server has started. Each has its own process
+// group.
 std::vector<pid_t> ChildrenOf(pid_t server) {
   std::vector<pid_t> children;
   std::error_code error;
@@ -123,7 +123,7 @@ std::vector<pid_t> ChildrenOf(pid_t server) {
 
 bool HasEnded(pid_t pid) { return waitpid(pid, nullptr, WNOHANG) == pid; }
 
-// Its path must be short, as it has sockets.
+// The path must be short, because the folder contains sockets.
 std::string NewFolder() {
   std::string folder = "/tmp/waiter-pg.XXXXXX";
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
@@ -213,7 +213,7 @@ bool PostgresServer::StartOnce() {
 
 void PostgresServer::Kill() {
   if (pid_ < 0) return;
-  // It makes no more of them while it stands still.
+  // A stopped server starts no more children.
   kill(pid_, SIGSTOP);
   const std::vector<pid_t> children = ChildrenOf(pid_);
   for (const pid_t child : children) kill(child, SIGKILL);

@@ -20,7 +20,7 @@
 
 namespace waiter {
 
-// Thread-compatible. Runs as the user `postgres` if this process is root's.
+// Thread-compatible. Runs as the user `postgres` if this process runs as root.
 class PostgresServer {
  public:
   static bool IsInstalled();
@@ -28,14 +28,14 @@ class PostgresServer {
   // Makes a cluster of databases and starts a server with further `settings`,
   // each as "name=value".
   explicit PostgresServer(std::vector<std::string> settings = {});
-  // Starts a standby of `primary`, which it follows.
+  // Starts a standby that follows `primary`.
   explicit PostgresServer(const PostgresServer& primary,
                           std::vector<std::string> settings = {});
   ~PostgresServer();
   PostgresServer(PostgresServer&&) = delete;
 
   // Start returns when the server answers. Kill is kill -9 of all of its
-  // processes; Stop ends it in order, and returns when it is gone.
+  // processes; Stop shuts it down cleanly, and returns when it is gone.
   void Start();
   void Kill();
   void Stop();
@@ -50,8 +50,8 @@ class PostgresServer {
   std::string Url(const std::string& user = "waiter",
                   const std::string& database = "postgres") const;
 
-  // Returns what psql prints without headers, or "error: ...", without the last
-  // line break.
+  // Returns the output of psql without headers and without the last line break,
+  // or "error: ...".
   std::string Run(const std::string& sql) const;
 
  private:

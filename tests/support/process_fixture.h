@@ -44,7 +44,7 @@ class ProcessFixture : public testing::Test {
     ASSERT_EQ(chdir(directory_.c_str()), 0);
   }
 
-  // Expects at the end of every test: no zombie, and no process given up.
+  // At the end of every test, expects no zombie, and no process given up.
   void TearDown() override {
     RunUntil([&] { return reaper_ == nullptr || reaper_->idle(); });
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
@@ -62,7 +62,7 @@ class ProcessFixture : public testing::Test {
     return access(Path(name).c_str(), F_OK) == 0;
   }
 
-  // Runs the loop until `reached` returns true; calls it again and again.
+  // Runs the loop until `reached` returns true, which is called repeatedly.
   void RunUntil(const std::function<bool()>& reached) {
     using std::chrono::milliseconds;
     const MonotonicTime start = GetRealClock().MonotonicNow();
@@ -91,7 +91,7 @@ class ProcessFixture : public testing::Test {
   }
 
   // Shell text that blocks until a signal ends it. No process writes to the
-  // fifo "never", and opening it for writing as well does not block.
+  // fifo "never", and opening it also for writing does not block.
   static constexpr const char* kHang =
       "exec 4<>never; while :; do read -r x <&4; done";
 

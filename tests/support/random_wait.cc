@@ -28,7 +28,8 @@
 namespace waiter {
 namespace {
 
-// Longer waits get only slow successes from here on, so that all of them end.
+// Longer waits get only slow successes after this poll, so that all of them
+// end.
 constexpr int64_t kMostPolls = 60;
 
 class Choices {
@@ -195,7 +196,7 @@ class Watched final : public WaitObserver {
   bool stopped_ = false;
   int64_t polls_ = 0;
   uint64_t id_ = 0;
-  int64_t undecided_ = 0;  // Polls that were told without a decision.
+  int64_t undecided_ = 0;  // Polls without a decision yet.
   int64_t dones_ = 0;
   bool polling_ = false;
   bool final_ = false;

@@ -14,8 +14,8 @@
 
 namespace waiter {
 
-// Result of a wait. Everything that may differ between waits comes from
-// `choose`, which returns any number.
+// Result of a wait. `choose`, which returns any number, decides everything that
+// may differ between waits.
 struct RandomWait {
   // The events, one a line. Equal choices give equal lines.
   std::string timeline;

@@ -37,7 +37,8 @@ RedisClusterServers::RedisClusterServers()
     : folder_(absl::StrCat(testing::TempDir(), "/cluster_", getpid())) {
   std::filesystem::remove_all(folder_);
   for (size_t i = 0; i < kNodes; ++i) {
-    // Replicas write what they get at first into a file there.
+    // Replicas first write the data that they receive into a file in this
+    // folder.
     const std::string folder = absl::StrCat(folder_, "/", i);
     std::filesystem::create_directories(folder);
     bus_ports_.push_back(RedisServer::FreePort());

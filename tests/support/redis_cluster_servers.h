@@ -28,30 +28,31 @@ class RedisClusterServers {
   static constexpr size_t kPrimaries = 3;
   static constexpr size_t kNodes = 2 * kPrimaries;
 
-  // Returns when all nodes know of each other, and replicas are up to date.
+  // Returns when all nodes know each other, and replicas are up to date.
   RedisClusterServers();
   ~RedisClusterServers();
   RedisClusterServers(const RedisClusterServers&) = delete;
   RedisClusterServers& operator=(const RedisClusterServers&) = delete;
 
-  // At first, those from `kPrimaries` on are replicas of those before.
+  // At first, nodes from index `kPrimaries` on are replicas of the nodes
+  // before.
   RedisServer& node(size_t index) { return *nodes_[index]; }
   std::vector<std::string> Urls() const;
 
-  // Returns the primary of a slot, by what the others say of it. `asked` must
-  // run.
+  // Returns the primary of a slot, according to the node `asked`, which must be
+  // running.
   size_t PrimaryOf(int slot, size_t asked = 0) const;
 
   // Moves a slot with its keys, as `redis-cli --cluster reshard` does. Calls
-  // `between`, if it is set, when a half of them has moved.
+  // `between`, if it is set, when half of the keys have moved.
   void MoveSlot(int slot, size_t from, size_t to,
                 const std::function<void()>& between = nullptr) const;
 
   // Waits until `node` is a primary, and fails if that takes longer than 20 s.
   void AwaitPrimary(size_t node) const;
 
-  // Waits until each primary has its replica, which is up to date, and fails if
-  // that takes longer than 20 s. All nodes must run.
+  // Waits until each primary has a replica that is up to date, and fails if
+  // that takes longer than 20 s. All nodes must be running.
   void AwaitReplicas() const;
 
  private:

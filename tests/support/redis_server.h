@@ -28,7 +28,7 @@ class RedisServer {
 
   static bool IsInstalled(Kind kind = Kind::kRedis);
 
-  // Returns a port of 127.0.0.1 that nobody used a moment ago.
+  // Returns a port of 127.0.0.1 that no program used a moment ago.
   static int FreePort();
 
   // Starts a server with further `arguments`.
@@ -38,7 +38,7 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  // Both return when the server answers, or is gone.
+  // `Start` returns when the server answers, and `Kill` when it is gone.
   void Start();
   void Kill();
 
@@ -47,7 +47,7 @@ class RedisServer {
   void Resume() const;
 
   int port() const { return port_; }
-  // With `secret`, "user:password@".
+  // `secret` is "user:password@".
   std::string Url(std::string_view secret = "") const;
 
   // Returns what redis-cli prints, without the last line break.

@@ -16,7 +16,7 @@
 namespace waiter::cli {
 
 // Returns true once `done()` does. Returns false after a time that only a
-// hanging test takes.
+// hanging test needs.
 template <typename Done>
 [[nodiscard]] bool RunUntil(EventLoop& loop, Done done) {
   const MonotonicTime limit =

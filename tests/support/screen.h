@@ -7,7 +7,7 @@
 //   screen.Write("one\n\x1b[1A\x1b[2K");
 //   screen.Lines();   // {}
 //
-// It knows the sequences that progress may write; any other one is a failure.
+// It knows the sequences that progress may write. Others are failures.
 
 #ifndef WAITER_TESTS_SUPPORT_SCREEN_H_
 #define WAITER_TESTS_SUPPORT_SCREEN_H_

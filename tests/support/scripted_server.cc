@@ -64,7 +64,7 @@ void ScriptedServer::Accept() {
                           SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket) return;
   const int on = 1;
-  // Lets bytes travel alone, where the socket has this option.
+  // Sends each write separately, if the socket has this option.
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   clients_.push_back(std::make_unique<Client>());
   Client& client = *clients_.back();

@@ -32,8 +32,7 @@ struct Script {
   std::vector<Turn> turns = {};
   bool byte_by_byte = false;
 
-  // Closes the connection after the turns; otherwise the client is left
-  // waiting.
+  // Closes the connection after the turns. Otherwise the client keeps waiting.
   bool hangs_up = false;
 };
 

@@ -22,7 +22,7 @@
 
 namespace waiter {
 
-// For one thread, the one that moves the clock.
+// Use this only on the thread that moves the clock.
 class SimulatedBudgetStore final : public sim::MemoryBudgetStore {
  public:
   SimulatedBudgetStore(SimulatedClock& clock,

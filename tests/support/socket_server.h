@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A server on a loopback port that runs a function for each connection, on its
-// own thread, and may be as wrong as that function makes it:
+// own thread. The function may answer as wrongly as it likes:
 //
 //   SocketServer server([](SocketServer::Connection& connection) {
 //     while (!connection.ReadRequest().empty()) {
@@ -72,8 +72,8 @@ class SocketServer::Connection {
   // Counted from 1.
   int ordinal() const { return ordinal_; }
 
-  // Reads a request up to the empty line, and its body if it says how long that
-  // is, and returns its head. Returns an empty text at the end.
+  // Reads a request up to the empty line, and also its body if the head states
+  // the length. Returns the head, or an empty text at the end.
   std::string ReadRequest();
 
   // The body of the last request.

@@ -34,7 +34,8 @@
 namespace waiter {
 namespace {
 
-// The elements of an array or the members of an object; of another value, none.
+// Returns the elements of an array or the members of an object. Other values
+// have none.
 std::vector<const Json*> Entries(const Json& value) {
   std::vector<const Json*> entries;
   if (value.is_array()) {
@@ -89,7 +90,7 @@ int64_t VectorFile::Count(Mark mark) const {
       [mark](const auto& marked) { return marked.second == mark; });
 }
 
-// Reference data is as deep as it is.
+// Reference data is not deeply nested.
 // NOLINTNEXTLINE(misc-no-recursion)
 void VectorFile::FindUnmarked(const Json& value,
                               std::vector<std::string>& found) const {

@@ -27,9 +27,9 @@
 
 namespace waiter {
 
-// One file of tests/vectors, which knows that all of it is accounted for. A
-// case is a value of the file with everything in it. A test marks it as run
-// once it has compared it, or as not run, with the reason:
+// One file of tests/vectors, which checks that the tests account for all of it.
+// A case is a value of the file, with everything in it. A test marks it as run
+// after comparing it, or as not run, with the reason:
 //
 //   class XTest : public testing::Test {
 //    protected:
@@ -56,7 +56,7 @@ class VectorFile {
   // Reads "tests/vectors/" + `name`, JSON that holds `cases` cases.
   VectorFile(std::string name, int64_t cases);
 
-  // The same of JSON from elsewhere, such as that of `CsvVectors`.
+  // Uses JSON from elsewhere, such as `CsvVectors`.
   VectorFile(std::string name, Json json, int64_t cases);
 
   // Returns everything in it.
@@ -73,14 +73,13 @@ class VectorFile {
   void NotRun(const Json& entry, std::string_view reason);
   void NotRunEach(const Json& list, std::string_view reason);
 
-  // Marks text, units, sources and parameters, which are no cases.
+  // Marks text, units, sources and parameters, which are not cases.
   void Describes(const Json& text);
   void Describes(std::initializer_list<std::string_view> members);
 
-  // Prints the counts to `out`. Fails if a value of the file is in no case and
-  // describes nothing, or if the cases that were run and those that were not
-  // are not all. For `TearDownTestSuite`: nothing is checked if a filter left
-  // tests out.
+  // Prints the counts to `out`. Fails if a value of the file is neither in a
+  // case nor described, or if not all cases are marked as run or not run. Call
+  // it in `TearDownTestSuite`. It checks nothing if a filter left tests out.
   void Report(std::ostream& out = std::cout) const;
 
  private:
@@ -88,7 +87,7 @@ class VectorFile {
 
   void Set(const Json& value, Mark mark);
   int64_t Count(Mark mark) const;
-  // Appends the paths of what is in no marked value.
+  // Appends the paths of values that are not within a marked value.
   void FindUnmarked(const Json& value, std::vector<std::string>& found) const;
 
   std::string name_;
@@ -98,12 +97,12 @@ class VectorFile {
   std::set<std::string> reasons_;      // "path: reason".
 };
 
-// Reads "tests/vectors/" + `name`, a table with commas between its columns and
-// their names first: an array of objects, one for each row. Lines that begin
-// with '#' are comments.
+// Reads "tests/vectors/" + `name`, a table with commas between its columns,
+// whose first row has the names. Returns an array of objects, one for each row.
+// Lines that begin with '#' are comments.
 Json CsvVectors(std::string_view name);
 
-// A generator that plays a list, and its last entry for ever after.
+// A generator that plays a list, and then repeats its last entry.
 class PlayedDraws {
  public:
   using result_type = uint64_t;
@@ -127,7 +126,7 @@ class PlayedDraws {
 inline const std::vector<uint64_t> kLowestDraws = {0};
 inline const std::vector<uint64_t> kHighestDraws = {PlayedDraws::max()};
 
-// Returns the draw that stands for `r` in [0, 1).
+// Returns the draw for `r` in [0, 1).
 uint64_t DrawOf(double r);
 
 // Returns the draw that makes `delay` of a window `[low, high]`.
@@ -140,8 +139,8 @@ struct PlayedWait {
   WaitReport report;
 };
 
-// Waits on a simulated clock, for ever unless `options` have a timeout. The
-// polls take no time and find `answers`, the last one for ever after.
+// Waits on a simulated clock, forever unless `options` have a timeout. The
+// polls take no time and find `answers`, and then the last one forever.
 PlayedWait Play(WaitOptions options, const std::vector<Poll<>>& answers,
                 std::vector<uint64_t> draws = kHighestDraws);
 

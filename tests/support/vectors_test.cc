@@ -23,7 +23,7 @@ class VectorFileTest : public testing::Test {
     return {"numbers.json", Json::Parse(text), cases};
   }
 
-  // Returns what fails in the report of `file`.
+  // Returns the failure in the report of `file`.
   std::string FailureOfReport(const VectorFile& file) {
     return FailureOf([&] { file.Report(out_); });
   }

@@ -19,7 +19,7 @@
 namespace waiter {
 namespace {
 
-// Microseconds of mutants.
+// Microseconds that mutants use.
 constexpr int64_t kCoarse = 20'000'000;
 constexpr int64_t kHidden = 3'000'000;
 constexpr int64_t kBefore = 60'000'000;
@@ -39,7 +39,7 @@ WaitBook::Partition& WaitBook::Of(const WaitPartition& partition) {
                                   partition.index)];
 }
 
-// As a sorted set: by score, then by key.
+// Like a sorted set: by score, then by key.
 WaitBook::Order WaitBook::InOrder(const std::map<std::string, int64_t>& scores,
                                   int64_t last) {
   Order order;
@@ -109,7 +109,7 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
   return reply;
 }
 
-// The holder of the wait is the caller.
+// The caller holds the wait.
 void WaitBook::SettleOne(Partition& book, const SettleItem& item,
                          const SettleRequest& request,
                          SettleReply& reply) const {
@@ -338,7 +338,7 @@ CheckReply WaitBook::Check(const WaitPartition& partition) {
   return reply;
 }
 
-// Returns what was wrong before a repair.
+// Returns the faults before a repair.
 std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
                                             const std::string& key,
                                             bool repairs, int64_t now) {

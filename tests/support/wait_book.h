@@ -22,25 +22,24 @@ namespace waiter {
 // Thread-compatible. A copy is a snapshot.
 class WaitBook {
  public:
-  // What a book does wrong if a test asks for it, to prove that it would be
-  // noticed.
+  // Defects that a test can ask for, to prove that they would be noticed.
   enum class Mutant : uint8_t {
     kNone,
-    kSettlesWithoutFence,  // Whoever settles is believed.
+    kSettlesWithoutFence,  // Any worker may settle.
     kEvenFences,           // Leases look like times at which a wait is due.
     kCoarseFences,         // Fences do not grow within some seconds.
-    kCountsCrashes,        // Each holder that vanished has crashed in a poll.
-    kForgetsEnqueues,      // Some acknowledged ones.
+    kCountsCrashes,        // Counts each vanished holder as a crash in a poll.
+    kForgetsEnqueues,      // Loses some acknowledged enqueues.
     kForgetsEnds,          // The record of a result is not written.
     kDeliversAtOnce,       // Results count as delivered before they are.
-    kHalvesLeases,         // Leases end earlier than was asked for.
+    kHalvesLeases,         // Leases end earlier than requested.
     kBackdates,            // Waits begin a minute before their enqueue.
     kForgetsReleases,      // The record of a release is not written.
-    kHidesCancels,         // Holders are not told.
+    kHidesCancels,         // Holders do not learn of them.
     kKeepsNothing,         // Delivered results are in no order.
-    kHidesDue,             // For a while after a wait has become due.
+    kHidesDue,             // A wait that becomes due stays hidden for a while.
     kForgetsNotifications,
-    kReleasesNotified,  // Later, although a notification came during the poll.
+    kReleasesNotified,  // Released late despite a notification during the poll.
   };
   Mutant mutant = Mutant::kNone;
 
@@ -65,7 +64,7 @@ class WaitBook {
 
   WaitSpace Describe(const std::string& space, int64_t now);
 
-  // What `WaitStore::Inspect` returns.
+  // The result of `WaitStore::Inspect`.
   WaitServer server = {.id = "book", .description = "a book", .faults = {}};
 
   // The structures of a partition, for tests that damage them.

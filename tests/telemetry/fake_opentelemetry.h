@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The part of opentelemetry-cpp's interface that the class of
-// docs/observability.md uses, with the same names and signatures, and a record
-// of what it was told.
+// docs/observability.md uses. It has the same names and signatures, and records
+// calls.
 
 #ifndef WAITER_TESTS_TELEMETRY_FAKE_OPENTELEMETRY_H_
 #define WAITER_TESTS_TELEMETRY_FAKE_OPENTELEMETRY_H_
@@ -29,7 +29,7 @@ using shared_ptr = std::shared_ptr<T>;
 template <typename T>
 using unique_ptr = std::unique_ptr<T>;
 
-// A type of its own, as in a build without the standard's.
+// A separate type, as in a build without the standard's.
 class string_view {
  public:
   string_view(const char* text)  // NOLINT(google-explicit-constructor)
@@ -70,7 +70,7 @@ namespace trace {
 
 enum class StatusCode : uint8_t { kUnset, kOk, kError };
 
-// What a span was told.
+// The calls of a span.
 struct SpanRecord {
   std::string name;
   std::string parent;  // Name of the parent; empty for none.
@@ -103,7 +103,7 @@ inline std::string TextOf(const common::AttributeValue& value) {
   return std::visit(Visitor(), value);
 }
 
-// The lock stands for that of the library, whose spans are thread-safe.
+// The library's spans are thread-safe, so these have a lock.
 class Span {
  public:
   Span(std::mutex& mutex, SpanRecord& record)
@@ -115,7 +115,7 @@ class Span {
     record_.attributes[{key.data(), key.size()}] = TextOf(value);
   }
 
-  // Takes a container of pairs, as the original.
+  // Takes a container of pairs, like the original.
   template <typename T>
   void AddEvent(nostd::string_view name, common::SystemTimestamp /*timestamp*/,
                 const T& attributes) {
@@ -219,7 +219,7 @@ class Tracer {
     return std::make_shared<Span>(mutex_, record);
   }
 
-  // Returns what all spans were told, in the order of their starts.
+  // Returns the records of all spans, in the order of their starts.
   std::vector<SpanRecord> spans() {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<SpanRecord> copies;

@@ -187,7 +187,7 @@ TEST_F(LogObserverTest, WaitsOfOneNameAreToldApart) {
 
   engine.Run();
 
-  // A change each and an end each: neither undoes what the other has found.
+  // Each wait logs a change and an end: the waits do not affect each other.
   EXPECT_THAT(lines_, SizeIs(4));
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Serves metrics on a page of the program's own.
+// Serves metrics on a program's own page.
 
 #include <functional>
 #include <memory>

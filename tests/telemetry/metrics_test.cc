@@ -46,7 +46,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Writes down what it is given.
+// Records its input.
 class Lines : public MetricsSink {
  public:
   void Record(const MetricSeries& series, double value) override {
@@ -159,7 +159,7 @@ TEST_F(MetricsObserverTest, OperationsBeyondTheLimitAreOneOther) {
     (void)Waiter([] { return true; },
                  Options(observer_, absl::StrCat("operation ", i)))
         .Wait();
-    // Those that came first keep their labels.
+    // The first operations keep their labels.
     (void)Waiter([] { return true; }, Options(observer_, "operation 7")).Wait();
   }
 

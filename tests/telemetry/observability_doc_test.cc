@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Checks that docs/observability.md shows code that the other tests of this
-// folder run, and that the dashboard asks for metrics that there are.
+// folder run, and that the dashboard asks only for existing metrics.
 
 #include <memory>
 #include <regex>
@@ -34,7 +34,7 @@ using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 using ::testing::Not;
 
-// Returns what `pattern` finds in `text`: its first group.
+// Returns the matches of the first group of `pattern` in `text`.
 std::set<std::string> Find(const std::string& text, const char* pattern) {
   std::set<std::string> found;
   const std::regex regex(pattern);

@@ -39,7 +39,7 @@ class MetricsServer {
   explicit MetricsServer(const std::string& address) : exposer_(address) {
     waiter::ObserveEveryWait(
         std::make_shared<waiter::MetricsObserver>(metrics_));
-    // The exposer keeps a weak pointer only.
+    // The exposer keeps only a weak pointer.
     exposer_.RegisterCollectable(collectable_);
   }
 
@@ -53,8 +53,8 @@ class MetricsServer {
   prometheus::Exposer exposer_;
 };
 
-// Returns the samples of a text in the format of Prometheus, without those that
-// are zero, which prometheus-cpp writes too.
+// Returns the samples of a text in the format of Prometheus, without zeros,
+// which prometheus-cpp also writes.
 std::vector<std::string> SamplesOf(const std::string& text) {
   std::vector<std::string> samples = absl::StrSplit(text, '\n');
   std::erase_if(samples, [](const std::string& line) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the telemetry headers to every sentence of their comments, with values
-// that nobody meant.
+// Tests every sentence of the comments in the telemetry headers, with values
+// that their authors did not intend.
 
 #include <algorithm>
 #include <array>
@@ -935,7 +935,7 @@ TEST_F(MetricsHeaderFixture, TheTextKeepsEveryDigit) {
   EXPECT_EQ(SumOf(page, "waiter_wait_active"), 12345678 + 1000000007);
 }
 
-// Numbers of a country with other signs.
+// Formats numbers with the signs of another country.
 class OtherNumbers : public std::numpunct<char> {
   char do_decimal_point() const override { return ','; }
   char do_thousands_sep() const override { return '.'; }

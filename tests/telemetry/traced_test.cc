@@ -306,7 +306,7 @@ TEST_F(TracedTest, OwnObserverAndValueStay) {
   EXPECT_EQ(polls->count, 1);
 }
 
-// Writes down its calls among those of an observer.
+// Records its calls in the list that an observer also uses.
 struct ListingTracer {
   using Context = int;
   using Span = std::string;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Scenarios that give the same text in every test framework. Each of the test
-// programs that include this header defines before:
+// Scenarios that give the same text in every test framework. Before including
+// this header, each test program defines:
 //
 //   EVENTUALLY(...), CONSISTENTLY(...), NEVER(...), PASSES(...)
 //                           the assertions that continue
@@ -10,7 +10,7 @@
 //   BLOCK_FAIL(text)        an assertion in a block that fails with this text
 //   BLOCK_REQUIRE(condition)   one that ends the run of the block
 //
-// A scenario that continues notes what it saw; its golden file has the text of
+// A scenario that continues notes what it saw. Its golden file has the text of
 // its failures, and then the notes.
 
 #ifndef WAITER_TESTS_TESTING_ASSERTION_SCENARIOS_H_
@@ -85,7 +85,7 @@ struct ScenarioJob {
   }
 };
 
-// A value that nothing prints.
+// A value that no framework can print.
 struct ScenarioSecret {
   int number;
 };
@@ -234,7 +234,7 @@ inline void AddStopScenarios(std::vector<Scenario>& list) {
                   }});
 }
 
-// One outcome for everything that a block may contain.
+// One outcome for each statement that a block may contain.
 inline void AddBlockScenarios(std::vector<Scenario>& list) {
   list.push_back({"block", [](ScenarioWorld& w) {
                     PASSES(
@@ -271,7 +271,7 @@ inline void AddBlockScenarios(std::vector<Scenario>& list) {
                         WithoutHistory(w.Within(absl::Minutes(1))));
                     w.notes << "runs: " << runs;
                   }});
-  // Only the exception would not say what was wrong.
+  // The exception alone would not say what was wrong.
   list.push_back({"block_failure_before_an_exception", [](ScenarioWorld& w) {
                     PASSES(
                         {
@@ -427,7 +427,7 @@ inline void AddBadInputScenarios(std::vector<Scenario>& list) {
 }
 
 // Returns all scenarios. With WAITER_SCENARIO_RUNS=N, the list has them N
-// times, except one that takes long.
+// times, except one that takes a long time.
 inline std::vector<Scenario> AllScenarios() {
   std::vector<Scenario> list;
   AddExpressionScenarios(list);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the assertions of Boost.Test to the texts that all frameworks share.
-// Without Boost, there is nothing to test.
+// Compares the assertions of Boost.Test with the texts that all frameworks
+// share. Without Boost, there is nothing to test.
 
 #ifndef WAITER_HAS_BOOST
 
@@ -39,7 +39,7 @@ namespace {
 
 using ::absl::StrContains;
 
-// Returns what `code` reports, which does not count for the running test.
+// Returns the failures of `code`, which do not count for the running test.
 std::vector<std::string> FailuresOf(absl::FunctionRef<void()> code) {
   std::vector<std::string> texts;
   for (const auto& failure : internal::BoostTest::RunRound(code).failures) {

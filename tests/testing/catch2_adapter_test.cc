@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the assertions of Catch2 to the texts that all frameworks share.
+// Compares the assertions of Catch2 with the texts that all frameworks share.
 // Without Catch2, there is nothing to test. Debian 12 has Catch2 2; for Catch2
 // 3, compile this file with -DWAITER_HAS_CATCH2 and link Catch2Main.
 
@@ -57,7 +57,7 @@ auto Contains(const std::string& part) {
 #endif
 using ::Catch::Matchers::StartsWith;
 
-// Returns what `code` reports, which does not count for the running test.
+// Returns the failures of `code`, which do not count for the running test.
 std::vector<std::string> FailuresOf(absl::FunctionRef<void()> code) {
   std::vector<std::string> texts;
   for (const auto& failure : internal::Catch2::RunRound(code).failures) {
@@ -179,7 +179,7 @@ TEST_CASE("an expression of an assertion in a block may stop trying") {
   CHECK_THAT(failures[0], StartsWith("the block gave up at 0: StopTrying: "));
 }
 
-// testify#1396: an assertion that ends the test does so within an expression.
+// testify#1396: an assertion that ends the test also does so in an expression.
 TEST_CASE("an assertion of the expression ends the test") {
   ScenarioWorld world;
   int polls = 0;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the assertions of doctest to the texts that all frameworks share.
+// Compares the assertions of doctest with the texts that all frameworks share.
 // Without doctest, there is nothing to test.
 
 #ifndef WAITER_HAS_DOCTEST
@@ -41,7 +41,7 @@ namespace {
 
 using ::absl::StrContains;
 
-// The texts of failures since it was cleared.
+// The texts of failures since the last clear.
 std::vector<std::string>& Failures() {
   static auto* const failures = new std::vector<std::string>();
   return *failures;
@@ -69,8 +69,8 @@ class Listener : public doctest::IReporter {
 };
 REGISTER_LISTENER("waiter_failures", 1, Listener);
 
-// doctest does not let failures be taken back, so tests whose assertions fail
-// may fail, and these are the ones that must not.
+// doctest cannot take failures back, so tests with failing assertions may fail.
+// The errors here are those that must not happen.
 std::vector<std::string>& Errors() {
   static auto* const errors = new std::vector<std::string>();
   return *errors;

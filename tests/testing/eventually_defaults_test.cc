@@ -54,7 +54,7 @@ TEST_F(EventuallyDefaultsTest, ApplyToTheEndOfTheScope) {
   EXPECT_EQ(LimitOf(OnClock()), "1 did not match within 5s");
 }
 
-// fluentassertions#3263, TUnit#4762: defaults of a suite reach all assertions.
+// fluentassertions#3263, TUnit#4762: a suite's defaults reach all assertions.
 TEST_F(EventuallyDefaultsTest, ReachAllKindsOfAssertions) {
   const ScopedEventuallyDefaults defaults(
       {.timeout = Hours(1),
@@ -100,7 +100,7 @@ TEST_F(EventuallyDefaultsTest, YoungerScopeWinsOverAnOlderOne) {
   EXPECT_EQ(LimitOf(OnClock()), "1 did not match within 2m");
 }
 
-// Each of them gives all delays.
+// Each scope determines all delays.
 TEST_F(EventuallyDefaultsTest, DelaysComeFromOneScopeAlone) {
   const ScopedEventuallyDefaults list(
       {.delay_source = DelayList({Seconds(2)}), .clock = &clock_});
@@ -140,7 +140,7 @@ TEST_F(EventuallyDefaultsTest, HoldForIsNotOneOfEventually) {
   EXPECT_LT(clock_.Elapsed(), Seconds(1));
 }
 
-// Variables are for real time alone, so that simulated time stays the same.
+// Variables affect only real time, so that simulated time stays the same.
 TEST_F(EventuallyDefaultsTest, VariablesSetDefaults) {
   const auto read = [](const char* timeout, const char* hold_for) {
     return ReadTestLimits({.timeout_scale = nullptr,

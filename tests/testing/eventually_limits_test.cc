@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Covers limits outside of simulated time, and the record of how much of a
-// limit was used. The clock of these tests is a simulated one in disguise.
+// limit was used. The clock of these tests is a simulated clock in disguise.
 
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -62,7 +62,7 @@ class DisguisedClock final : public Clock {
   SimulatedClock clock_;
 };
 
-// Sets a variable, or unsets it given null, until the end of its own life.
+// Sets a variable, or unsets it if `value` is null, while this object exists.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -314,7 +314,7 @@ TEST_F(EventuallyLimitsTest, LimitsAreSuspendedUnderADebugger) {
     close(done[1]);
     char c = ptrace(PTRACE_SEIZE, getppid(), nullptr, nullptr) == 0 ? 'y' : 'n';
     if (write(attached[1], &c, 1) != 1) _exit(1);
-    // Reads until the parent ends or closes its end. Exiting detaches.
+    // Reads until the parent ends or closes the pipe. Exiting detaches.
     while (read(done[0], &c, 1) > 0) {
     }
     _exit(0);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds every kind of message, word for word.
+// Tests every kind of message, word for word.
 
 #include <ostream>
 #include <stdexcept>

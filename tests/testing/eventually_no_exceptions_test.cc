@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled with -fno-exceptions: a function that stops an assertion, or sets
-// the next delay, returns what others throw.
+// Compiled with -fno-exceptions: a function stops an assertion, or sets the
+// next delay, by returning the value that others throw.
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Each test prevents a complaint of users of similar libraries, and its name
-// states what holds instead.
+// Each test prevents a complaint of users of similar libraries. Its name states
+// what is true instead.
 
 #include <atomic>
 #include <concepts>
@@ -217,7 +217,7 @@ TEST_F(EventuallyTest, MoveOnlyValuesAndReferencesAreExaminedInPlace) {
             7);
 }
 
-// A user's type with functions of its own, named like internal ones.
+// A user's type with functions named like internal ones.
 struct Printable {
   [[maybe_unused]] friend void Print(const Printable& /*value*/) {}
   [[maybe_unused]] friend void Snapshot(const Printable& /*value*/) {}
@@ -917,7 +917,7 @@ TEST_F(EventuallyTest, EndlessWaitIsReported) {
               HasSubstr("polls without delay do not move a SimulatedClock"));
 }
 
-// Without jitter above all, so that runs on simulated time are equal.
+// In particular without jitter, so that runs on simulated time are equal.
 TEST_F(EventuallyTest, AFieldOfTheBackoffSetAloneChangesNoOther) {
   using Kind = decltype(EventuallyOptions::backoff);
   const Kind documented = {.initial_delay = Milliseconds(10),

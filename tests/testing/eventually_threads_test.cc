@@ -61,7 +61,7 @@ TEST(EventuallyThreadsTest, HoursPassWithoutWaiting) {
   EXPECT_LE(clock.Elapsed(), Hours(5) + Minutes(5));
 }
 
-// If all events happened at once, the first poll would see only the last one.
+// If all events happened together, the first poll would see only the last one.
 TEST(EventuallyThreadsTest, EventsOfAScriptHappenAtTheirOwnTimes) {
   SimulatedClock clock;
   std::vector<std::string> seen = {"CREATING"};
@@ -82,7 +82,7 @@ TEST(EventuallyThreadsTest, EventsOfAScriptHappenAtTheirOwnTimes) {
   EXPECT_THAT(seen, ElementsAre("CREATING", "THROTTLED", "UPDATING", "DONE"));
 }
 
-// Two workers take turns, each with waits of its own.
+// Two workers take turns, each with its own waits.
 TEST(EventuallyThreadsTest, TimeMovesWhenAllParticipantsWait) {
   SimulatedClock clock;
   const SimulatedClock::Participant test(clock);

@@ -16,17 +16,16 @@
 
 namespace waiter {
 
-// Returns `text` without what differs between builds: the path and the line of
-// the scenario.
+// Returns `text` without the path and the line of the scenario, which differ
+// between builds.
 inline std::string WithoutPlaces(const std::string& text) {
   static const auto* const place =
       new std::regex(R"(([^ \n]*/)?assertion_scenarios\.h:[0-9]+)");
   return std::regex_replace(text, *place, "FILE:LINE");
 }
 
-// Compares `text` with the file. Returns nothing if they are equal, and what to
-// tell otherwise. With WAITER_WRITE_GOLDEN=FOLDER, writes the file in place of
-// that.
+// Compares `text` with the file. Returns an empty text if they are equal, and a
+// message otherwise. With WAITER_WRITE_GOLDEN=FOLDER, writes the file instead.
 inline std::string CompareWithGolden(const std::string& name,
                                      const std::string& text) {
   // The same text was compared before; tests repeat scenarios very often.

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds the assertions of GoogleTest to the texts that all frameworks share.
+// Compares the assertions of GoogleTest with the texts that all frameworks
+// share.
 
 #include <memory>
 #include <string>
@@ -39,7 +40,7 @@ TEST(GtestAdapterTest, TextsAreThoseOfAllFrameworks) {
   }
 }
 
-// The failure of the inner block is one of the run.
+// The failure of the inner block counts as a failure of the run.
 TEST(GtestAdapterTest, BlockMayHoldABlock) {
   ScenarioWorld world;
   int runs = 0;

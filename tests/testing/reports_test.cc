@@ -50,8 +50,8 @@ class ReportsTest : public testing::Test {
        .clock = &clock_}};
 };
 
-// TUnit#4762: a poll until an order has a state, with the value to continue
-// with, in place of a loop with a deadline.
+// TUnit#4762: instead of a loop with a deadline, a poll waits until an order
+// has a state, and returns the value to continue with.
 TEST_F(ReportsTest, AStateIsAwaitedInOneLineThatReturnsIt) {
   const absl::StatusOr<std::string> state =
       Eventually([&] { return State(); },
@@ -91,8 +91,8 @@ TEST_F(ReportsTest, IntervalsAreAList) {
                                  Milliseconds(1850), Milliseconds(2850)));
 }
 
-// kmtest#21: a condition of another thread is awaited without a sleep of a
-// guessed length.
+// kmtest#21: awaits a condition of another thread without a sleep of a guessed
+// length.
 TEST_F(ReportsTest, AChangeByAnotherThreadIsAwaited) {
   std::atomic<bool> done = false;
   std::thread other([&] { done = true; });
@@ -180,8 +180,8 @@ TEST_F(ReportsTest, ALimitNeverPassesWithoutAPoll) {
   EXPECT_EQ(polls, 1);
 }
 
-// testify#1439: a fatal assertion within a function that the block calls ends
-// that run, and no more.
+// testify#1439: a fatal assertion in a function that the block calls ends only
+// that run.
 TEST_F(ReportsTest, AFatalAssertionDeepInABlockEndsThatRunAlone) {
   int runs = 0;
   const auto check = [&] { ASSERT_EQ(State(), "DONE"); };

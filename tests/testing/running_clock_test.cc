@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A stop of the program: by SIGSTOP, by a debugger, with a virtual machine.
+// The program is stopped by SIGSTOP, a debugger, or its virtual machine.
 
 #include "waiter/testing/running_clock.h"
 
@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // The clock of a machine that may stop the program in a sleep. It is a
-// simulated one in disguise, as real time is measured otherwise.
+// simulated clock in disguise, because real time is measured differently.
 class StoppingClock final : public Clock {
  public:
   absl::Time TimeNow() override { return clock_.TimeNow(); }

@@ -103,7 +103,7 @@ TEST(SimulatedClockTest, EndlessSleepForEndsWithItsStop) {
   EXPECT_EQ(clock.Elapsed(), Hours(3));
 }
 
-// The example of the header.
+// The example in the header.
 TEST(SimulatedClockTest, WorkerSleepsWhileTheTestWaits) {
   SimulatedClock clock;
   std::atomic<bool> done = false;
@@ -351,7 +351,7 @@ TEST(SimulatedClockTest, StopMayRaceWithTheJump) {
   }
 }
 
-// Sleeps of other threads do not count for the worker, which runs.
+// Sleeps of other threads do not count for the worker, which is running.
 TEST(SimulatedClockTest, TimeWaitsForAParticipantWhileOthersSleep) {
   SimulatedClock clock;
   std::latch announced(1);
@@ -392,8 +392,8 @@ TEST(SimulatedClockTest, MovedParticipantStandsForTheThreadThatSleepsNext) {
   }
 }
 
-// Runs two threads that sleep often, with the `participants` first of them
-// announced, and a third one that disturbs them.
+// Runs two threads that sleep often, and disturbs them at random. The first
+// `participants` of them are announced.
 void SleepOnTwoThreads(int participants, uint64_t seed) {
   SimulatedClock clock(Mode::kAutomatic,
                        {.stall_limit = Seconds(20), .on_stall = nullptr});
@@ -412,11 +412,11 @@ void SleepOnTwoThreads(int participants, uint64_t seed) {
   if (participants > 0) announced.emplace(clock);
   JoiningThread worker([&, mine = std::move(announced)] { sleep_often(2); });
   sleep_often(1);
-  test.reset();  // It joins the worker now, without this clock.
+  test.reset();  // It joins the worker without this clock.
 }
 
-// A sleeper that is due but does not run yet must neither be passed by nor keep
-// the clock busy. `--gtest_repeat` raises the number of runs.
+// A sleeper that should wake up but does not run yet must neither be skipped
+// nor keep the clock busy. `--gtest_repeat` raises the number of runs.
 TEST(SimulatedClockTest, SleepersThatWakeNeverBlockTheClock) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -471,8 +471,8 @@ TEST(SimulatedClockTest, StallGuardSpeaksAlsoWhileOthersUseTheClock) {
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
 }
 
-// The sleep of the test ends inside of the call that it runs, and cannot leave
-// before the call returns.
+// The test's sleep ends inside the call that it runs, and cannot return before
+// the call does.
 TEST(SimulatedClockTest, CallMaySleepBeyondTheSleepThatRunsIt) {
   SimulatedClock clock(Mode::kAutomatic,
                        {.stall_limit = Seconds(5), .on_stall = nullptr});
@@ -482,7 +482,7 @@ TEST(SimulatedClockTest, CallMaySleepBeyondTheSleepThatRunsIt) {
   EXPECT_EQ(clock.Elapsed(), Seconds(11));
 }
 
-// Another thread that falls asleep meanwhile must not move the time.
+// Another thread that falls asleep during the call must not move the time.
 TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
   for (int run = 0; run < 50; ++run) {
     SimulatedClock clock;
@@ -500,7 +500,7 @@ TEST(SimulatedClockTest, TimeStandsStillWhileACallRuns) {
   }
 }
 
-// One of the calls runs in a sleep, the other one while the time is advanced.
+// One call runs in a sleep, the other one while the time is advanced.
 TEST(SimulatedClockTest, CallsOfTwoThreadsMaySleepAtOnce) {
   SimulatedClock clock;
   JoiningThread other;
@@ -530,7 +530,7 @@ TEST(SimulatedClockTest, CallThatThrowsMayRaceWithAStop) {
   }
 }
 
-// Ids of threads are used again.
+// Thread ids are reused.
 TEST(SimulatedClockTest, ParticipantWithTheIdOfAnEarlierSleeperIsNotLate) {
   SimulatedClock clock;
   std::thread([&] { Sleep(clock, Seconds(1)); }).join();
