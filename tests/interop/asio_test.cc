@@ -79,7 +79,7 @@ void AwaitNoneIn(const WaitEngine& engine) {
   while (engine.statistics().pending > 0) std::this_thread::yield();
 }
 
-// Where the waits of a test run: on a thread of the engine, or on the context.
+// Runs the waits of a test on a thread of the engine, or on the context.
 enum class Host { kThread, kContext };
 
 // The engine of a test, which outlives its context only if it has a thread.
@@ -107,7 +107,7 @@ class AnyEngine {
 
 class AsyncWaitTest : public testing::TestWithParam<Host> {
  protected:
-  // Returns a handler that notes the reason, on the executor of the context.
+  // Returns a handler that records the reason, on the executor of the context.
   auto Note() {
     return asio::bind_executor(io_, [this](const WaitResult<>& result) {
       EXPECT_TRUE(io_.get_executor().running_in_this_thread());
@@ -568,7 +568,7 @@ TEST(AsyncWaitContextTest, EndOfTheContextMeetsEndsOfWaits) {
   }
 }
 
-// A handler is often the last owner of an object that has the engine, too.
+// A handler is often the last owner of an object that also has the engine.
 TEST(AsyncWaitContextTest, HandlersThatTheContextDestroysMayOwnTheEngine) {
   for (const Host host : {Host::kThread, Host::kContext}) {
     std::weak_ptr<AnyEngine> engine;
@@ -862,7 +862,7 @@ TEST_F(AsioEngineDriverTest, StrandRunsTheEngine) {
   EXPECT_EQ(ended, 100);
 }
 
-// Such handlers have no queue of their own.
+// These handlers have no separate queue.
 TEST_F(AsioEngineDriverTest, ExceptionLeavesHandlersWithoutAnExecutorToIt) {
   AsioEngineDriver driver(io_);
   const ThreadId here = std::this_thread::get_id();

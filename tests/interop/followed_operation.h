@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An operation over HTTP whose requests and answers a test writes down in turn:
+// An operation over HTTP whose requests and answers a test scripts in turn:
 //
 //   Followed operation(Plan("POST", "https://h/jobs"));
 //   ExpectRuns(operation.Answer("POST https://h/jobs",

@@ -210,11 +210,10 @@ TEST(GoogleOperationTest, WaitGoesOnUntilTheResponseIsThere) {
 
 // The polling loop of google-cloud-cpp, with its calls of the policy.
 struct Loop {
-  // Since 1.33 the loop reports polls that find the operation running, too.
+  // Since 1.33 the loop also reports polls that find the operation running.
   bool reports_running = true;
 
-  // Returns what the loop returns. `poll` is called with the number of the
-  // poll.
+  // Returns the loop's result. Calls `poll` with the number of the poll.
   Got Run(SimulatedClock& clock, const PollingPolicy& prototype,
           const std::function<Got(int)>& poll) {
     const std::unique_ptr<PollingPolicy> policy = prototype.clone();

@@ -84,7 +84,7 @@ class Service : public ::grpc::CallbackGenericService {
   }
 };
 
-// A call, with what must live until `done` was called.
+// A call, with the objects that must live until `done` has been called.
 class Call {
  public:
   using Done = std::function<void(Call&, const ::grpc::Status&)>;
@@ -292,7 +292,7 @@ TEST_F(GrpcServerTest, StopCancelsACallThatHangs) {
   EXPECT_TRUE(
       service_.was_cancelled.WaitForNotificationWithTimeout(kAmple / 2));
   EXPECT_EQ(reason, StopReason::kCancelled);
-  // The thread of a callback must not be the last that has the channel.
+  // The thread of a callback must not be the last owner of the channel.
   call_ended.WaitForNotification();
 }
 

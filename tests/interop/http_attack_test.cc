@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls, shares, watches and operations over HTTP with servers and callers that
-// do what they should not.
+// Polls, shares, watches and operations over HTTP with misbehaving servers and
+// callers.
 
 #include "gtest/gtest.h"
 

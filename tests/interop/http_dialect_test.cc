@@ -220,8 +220,8 @@ TEST(HttpDialectTest, ObjectOfKubernetesIsReadInItsNewestGeneration) {
   ExpectSuccess(operation, operation.Answer("GET https://k/d", object(3, "2")));
 }
 
-// lewagon/wait-on-check-action#153: of several runs with one name an early one
-// fails, and another one passes later.
+// lewagon/wait-on-check-action#153: of several runs with one name, an early run
+// fails, and a later one passes.
 TEST(HttpDialectTest, RunOfTheSameNameThatPassesLaterCounts) {
   const auto runs = [](const std::string& sibling, const std::string& name) {
     return Response(

@@ -77,7 +77,7 @@ TEST(HttpJudgeTest, StatusIsJudgedWithItsFields) {
       {403, {{"x-ratelimit-remaining", "0"}}, kThrottled},
       {403, {{"X-RateLimit-Remaining", "4999"}}, kFailed},
       {403, {{"RateLimit-Reset", "60"}}, kFailed},
-      // grove#30: a limit that only the fields of the IETF tell.
+      // grove#30: a limit that only the IETF's fields state.
       {429, {{"RateLimit", "\"default\";r=0;t=30"}}, kThrottled},
       {503, {{"RateLimit-Reset", "30"}}, kThrottled},
       {503, {{"X-RateLimit-Reset", "30"}}, kThrottled},
@@ -194,7 +194,7 @@ TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
   });
 }
 
-// xllamacpp#155: the clocks of servers differ from that of the client.
+// xllamacpp#155: the clocks of servers differ from the client's clock.
 TEST(HttpJudgeTest, TimesCountFromTheDateOfTheAnswer) {
   constexpr absl::Duration kNone = absl::ZeroDuration();
   const std::string an_hour_ahead = "Fri, 02 Jan 2026 04:04:05 GMT";
@@ -227,7 +227,7 @@ TEST(HttpJudgeTest, TimesCountFromTheDateOfTheAnswer) {
        kNone,
        "",
        "Retry-After: Sun, 06 Nov 2050 08:49:37 GMT"},
-      // A `Date` that is none.
+      // An invalid `Date`.
       {{{"Date", "7"}, {"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
        absl::Seconds(3),
        "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
@@ -268,7 +268,7 @@ TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
        "",
        "",
        500},
-      // A 403 that has another cause than the quota.
+      // A 403 with a cause other than the quota.
       {{{"Retry-After", "1"},
         {"X-RateLimit-Remaining", "9"},
         {"X-RateLimit-Reset", "60"}},

@@ -114,7 +114,7 @@ std::string EndOf(const HttpOperationTracker& tracker) {
                                                         : "failed";
 }
 
-// Checks the end of a tracker that has got all answers of `from`.
+// Checks the end of a tracker that has all answers of `from`.
 void ExpectEnd(const Case& from, const HttpOperationTracker& tracker) {
   EXPECT_EQ(EndOf(tracker), from.end);
   EXPECT_EQ(tracker.dialect().ToString(), from.dialect);
@@ -161,8 +161,8 @@ TEST(HttpOperationCorpusTest, EachCaseEndsAsItShould) {
   }
 }
 
-// Errors that pass between two answers change nothing, and neither does a
-// process that ends and continues.
+// Errors between two answers change nothing, and neither does a restart of the
+// process.
 TEST(HttpOperationCorpusTest, ErrorsAndRestartsBetweenAnswersChangeNothing) {
   const std::vector<HttpResponse> errors = {
       {.status = 503, .body = "<html>"},
@@ -190,8 +190,7 @@ TEST(HttpOperationCorpusTest, ErrorsAndRestartsBetweenAnswersChangeNothing) {
   }
 }
 
-// No operation succeeds by any answer of a case that does not, whatever comes
-// before it.
+// A case that fails does not succeed if any answer before the last is missing.
 TEST(HttpOperationCorpusTest, NoOrderOfTheAnswersMakesAFailureASuccess) {
   for (const Case& each : ReadCorpus()) {
     if (each.end != "failed" || each.exchanges.size() < 3) continue;
@@ -218,8 +217,8 @@ bool HasAny(const Json& naive, const char* key, const std::string& body) {
   return false;
 }
 
-// Returns how a client ends that knows the words of `naive` only, and after
-// which answer.
+// Returns the end for a client that knows only the words of `naive`, and the
+// index of the answer that ends it.
 std::pair<std::string, size_t> NaiveEnd(const Case& from) {
   const Json& naive = from.json["naive"];
   for (size_t i = 0; i < from.exchanges.size(); ++i) {
@@ -241,7 +240,7 @@ std::pair<std::string, size_t> NaiveEnd(const Case& from) {
   return {"running", from.exchanges.size()};
 }
 
-// The bugs of other clients: their rules end these cases otherwise.
+// Other clients have these bugs: their rules end these cases differently.
 TEST(HttpOperationCorpusTest, NaiveRulesOfOtherClientsEndOtherwise) {
   std::set<std::string> rules;
   for (const Case& each : ReadCorpus()) {

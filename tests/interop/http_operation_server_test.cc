@@ -51,10 +51,10 @@ std::string Response(std::string_view status_line, std::string_view body = "",
                       "Content-Length: ", body.size(), "\r\n\r\n", body);
 }
 
-// Answers by the first words of the request: "POST /jobs".
+// Answers requests that begin with `request`, such as "POST /jobs".
 struct Route {
   std::string request;
-  std::vector<std::string> responses;  // In turn; the last one stays.
+  std::vector<std::string> responses;  // In turn; the last one repeats.
 };
 
 // Serves one connection at a time, as the requests of one operation come.
@@ -253,7 +253,7 @@ TEST(HttpOperationServerTest, RequestThatCancelsMayBeGiven) {
       absl::AbortedError("the operation was not cancelled: HTTP 409 Conflict"));
 }
 
-// A durable wait polls from what was kept, on any worker.
+// A durable wait polls from the saved state, on any worker.
 TEST(HttpOperationServerTest, EachPollMayBeMadeByAnotherProcess) {
   const SocketServer server(Serve(AzureRoutes()));
   const HttpRequest request = {

@@ -82,7 +82,7 @@ TEST(HttpOperationTest, LocationThatAnswers200WithAWordForRunningGoesOn) {
   ExpectRuns(operation.Answer("GET https://h/jobs/7",
                               Response(200, R"({"status": "InProgress"})")),
              "InProgress (accepted: HTTP 202)");
-  // A server that speaks in words is believed by its words only.
+  // If a server uses words, only its words count.
   ExpectRuns(operation.Answer("GET https://h/jobs/7",
                               Response(200, R"({"status": "Tidying"})")),
              "Tidying (accepted: HTTP 202)");
@@ -186,7 +186,7 @@ TEST(HttpOperationTest, RefusalHasTheCodeAndTheMessageOfTheServer) {
       absl::StatusCode::kAborted, "HTTP 409: QuotaExceeded: no cores are left");
 }
 
-// The wish of `Prefer: respond-async` was ignored: no `Preference-Applied`.
+// The server ignored `Prefer: respond-async`: no `Preference-Applied`.
 TEST(HttpOperationTest, ServerThatIgnoresAWishHasDoneTheWorkAlready) {
   HttpOperationPlan plan = Plan("POST", "https://h/exports");
   plan.request.headers = {{"Prefer", "respond-async, wait=10"}};
@@ -253,7 +253,7 @@ TEST(HttpOperationTest, DeletedResourceIsGone) {
                 operation.Answer("GET https://m/vms/1", Response(404)));
 }
 
-// googleapis: an operation is kept for a time only.
+// googleapis: an operation is kept only for some time.
 TEST(HttpOperationTest, OperationThatExpiredAfterItRanHasNoKnownEnd) {
   for (const int status : {404, 410}) {
     Followed operation(Adopt("https://g/v1/operations/1"));

@@ -30,7 +30,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Connection = SocketServer::Connection;
 
-// Answers 304 to a request that has the last tag, which is that of `state`.
+// Answers 304 to a request that already has the tag of `state`.
 std::string Answer(const std::string& head, std::string_view state) {
   const std::string tag = absl::StrCat("ETag: \"", state, "\"\r\n");
   return absl::StrContains(head, absl::StrCat("If-None-Match: \"", state, "\""))
@@ -132,7 +132,7 @@ TEST(HttpRedirectTest, RedirectToAnotherOriginDropsTheHeaders) {
                      .headers = {{"X-Api-Key", "secret"},
                                  {"Authorization", "Bearer secret"}}});
 
-  // In each poll again.
+  // Each poll is redirected again.
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(poller({.timeout = kAmple}).has_value());
   }

@@ -95,7 +95,7 @@ TEST(HttpShareTest, OnlyEqualRequestsAreShared) {
   add({.url = url}, {.max_redirects = 0});
   add({.url = url}, {.long_poll = {.hold = absl::Seconds(1)}});
   add({.url = url}, {.configure = [](CURL*) {}});
-  // Not part of the request.
+  // These rules are not part of the request.
   add({.url = url}, {.succeed_if = {BodyContains("x")}});
 
   for (HttpPoller<>& poller : pollers) poller(kSecond);

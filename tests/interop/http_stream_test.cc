@@ -158,7 +158,7 @@ TEST(StreamEventsTest, LongEventsAreCut) {
   EXPECT_EQ(events[1], "z");
 }
 
-// Counts how often waits are told to poll.
+// Counts the notifications of waits.
 class Wakes {
  public:
   void Add() {
@@ -186,7 +186,7 @@ class Wakes {
 
 class HttpWatchTest : public testing::Test {
  protected:
-  // Sends `stream` once the waits were told of the connection, and awaits
+  // Sends `stream` once the waits have learned of the connection, and awaits
   // `wakes` in all.
   void Stream(Connection& connection, std::string_view type,
               std::string_view stream, int wakes) {

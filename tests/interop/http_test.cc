@@ -670,7 +670,7 @@ TEST(HttpTest, StopEndsARequestAtOnce) {
     StopAfter("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
   }
 
-  // libcurl by itself looks up from its sleep about once a second.
+  // libcurl alone wakes up only about once a second.
   EXPECT_LT(absl::Now() - start, kAtOnce / 4);
 }
 

@@ -20,7 +20,7 @@ constexpr absl::Duration k0 = absl::ZeroDuration();
 
 absl::Duration S(double seconds) { return absl::Seconds(seconds); }
 
-// Returns the time for which the next request of a poll asks.
+// Returns the hold time that the next request of a poll asks for.
 absl::Duration HoldOf(LongPolls& polls,
                       absl::Duration timeout = absl::InfiniteDuration()) {
   return polls.Begin(timeout, MonotonicTime());
