@@ -246,7 +246,7 @@ TEST(CliTest, CommandLineWinsOverVariables) {
        {"WAITER_EVERY=5s"},
        "plan --jitter=decorrelated"},
       {"plan --ready=45s", {"WAITER_EXPECT=9m"}, "plan --ready=45s"},
-      // A variable that does not contradict it applies as well.
+      // A variable that does not contradict it also applies.
       {"plan --every=5s",
        {"WAITER_JITTER=50%"},
        "plan --every=5s --jitter=50%"},
@@ -379,7 +379,7 @@ TEST(CliTest, HelpFitsOneScreen) {
 }
 
 TEST(CliTest, VersionIsThatOfTheLibrary) {
-  // A variable that stands for no flag is no matter here.
+  // A variable without a flag is ignored here.
   const Ended version = Call("--version", {"WAITER_TIMEOT=1m"});
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that docs/distributed.md shows what `waiter simulate budgets` prints,
-// and pictures of commands that there are.
+// Checks that docs/distributed.md shows the output of `waiter simulate
+// budgets`, and pictures of existing commands.
 
 #include <cmath>
 #include <cstddef>

@@ -108,7 +108,7 @@ class DurableCommandTest : public testing::Test {
     return lines;
   }
 
-  // The second is that of the keys that the log has.
+  // Returns the keys in the log, the second word of each line.
   std::set<std::string> Keys() const {
     std::set<std::string> keys;
     for (const std::string& line : Lines()) {
@@ -161,7 +161,7 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   EXPECT_EQ(Durable("add", targets), "0 added, 40 known before\n");
   create(0, 10);
   ASSERT_TRUE(Eventually([&] { return Keys().size() == 10; }));
-  // It holds the others.
+  // The first worker holds the other waits.
   const auto second = Work(Log("second"));
   first->Signal(SIGKILL);
   EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
@@ -255,7 +255,7 @@ TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {
           "overdue\nwaiter durable work: jobs pid:1: success after 1 poll in "
           "[0-9.]+m?s\n"));
   EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            deliv"));
-  // The other one is there for anybody.
+  // The worker gave the other one back, so any worker can claim it.
   EXPECT_THAT(
       Durable("show", {"--json", "a"}),
       AllOf(HasSubstr("\"phase\":\"pending\""), HasSubstr("\"held\":false")));
@@ -405,8 +405,8 @@ TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
   WaiterProcess status(
       {"durable", "status", server_->Url(), kName, "--watch", "--json"});
   ASSERT_TRUE(status.ReadUntil("\"polls_per_s\":null"));
-  // The worker tells the store of its polls in each third of its lease of 2 s,
-  // and the fourth look comes 6 s later.
+  // The worker reports its polls to the store in each third of its lease of 2
+  // s, and the fourth look comes 6 s later.
   const auto shows_polls = [&] {
     return Matches(ContainsRegex("\"polls_per_s\":[0-9.]*[1-9]"))(status.out());
   };
@@ -420,8 +420,8 @@ TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
   EXPECT_THAT(status.out(), HasSubstr("\"workers\":1,"));
 }
 
-// One name with results that no program took, and one that is divided
-// otherwise.
+// One name has results that no program took, and another one has 4
+// partitions.
 TEST_F(DurableCommandTest, StatusShowsAllNames) {
   const auto status = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> words = {"durable", "status", server_->Url()};
@@ -476,14 +476,14 @@ TEST_F(DurableCommandTest, WorkersShareARate) {
   const auto begin = std::chrono::steady_clock::now();
   const int64_t before = polls();
   int64_t found = 0;
-  // Without the rate, they are there after half a second.
+  // Without the rate, they would take half a second.
   EXPECT_TRUE(Eventually([&] {
     found = polls() - before;
     return found >= 100;
   }));
   const std::chrono::duration<double> time =
       std::chrono::steady_clock::now() - begin;
-  // Workers tell the store each third of their lease of 2 s, also late.
+  // Workers report to the store each third of their lease of 2 s, or later.
   EXPECT_LE(found, 20 * (time.count() + 3)) << time.count();
 }
 
@@ -525,7 +525,7 @@ TEST_F(DurableCommandTest, ServerThatIsGoneIsSaidWithoutSecrets) {
 TEST_F(DurableCommandTest, WorkerSurvivesItsServer) {
   const auto worker = Work(Log("it"));
   Durable("add", {"file:" + Path("file"), "--key=a"});
-  // A worker that is not there yet needs the server.
+  // A worker that has not started yet needs the server.
   ASSERT_TRUE(Eventually([&] {
     return Durable("list").find(" polls, held") != std::string::npos;
   }));

@@ -1,8 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the `waiter` program with servers of HTTP that answer as those of public
-// reports do.
+// Runs the `waiter` program with HTTP servers that answer as in public reports.
 
 #include <cstdio>
 #include <fstream>
@@ -58,7 +57,7 @@ class HttpCommandTest : public testing::Test {
 };
 
 // kubernetes/kubectl#1482, skypilot-org/skypilot#9996, cdap#13476: their
-// waiters poll on until the timeout.
+// waiters keep polling until the timeout.
 TEST_F(HttpCommandTest, JobThatFailsEndsTheWaitAtOnce) {
   SocketServer server(
       InTurn({Response("200 OK", R"({"status": "RUNNING"})"),
@@ -149,8 +148,8 @@ TEST_F(HttpCommandTest, ValueOfTheSuccessIsPrintedForScripts) {
   EXPECT_THAT(both.err(), HasSubstr("--print and --progress=json both write"));
 }
 
-// kubernetes/kubectl#1878: the end of a condition is awaited, whatever comes
-// after it.
+// kubernetes/kubectl#1878: the wait is for the end of a condition, no matter
+// what follows it.
 TEST_F(HttpCommandTest, GoneWaitsForTheEndOfACondition) {
   SocketServer server(InTurn({Response("200 OK", R"({"phase": "Terminating"})"),
                               Response("500 Oops", R"({"phase": "none"})"),
@@ -307,7 +306,7 @@ TEST_F(JqCommandTest, RunawayExpressionEndsTheWaitWithAClearError) {
               HasSubstr("last(range(infinite)): takes longer than 1s"));
 }
 
-// A file that goes away with the object.
+// A file that is removed with the object.
 class SecretFile {
  public:
   explicit SecretFile(std::string_view text)

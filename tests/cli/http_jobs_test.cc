@@ -37,7 +37,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kServiceAccount =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// Returns `text` with `origin` in place of all others of https.
+// Returns `text` with `origin` in place of every https origin.
 std::string At(const std::string& origin, const std::string& text) {
   static const auto* const kOrigin = new std::regex(R"(https://[^/"' ]+)");
   return std::regex_replace(text, *kOrigin, origin);
@@ -172,7 +172,7 @@ class HttpJobsTest : public testing::Test {
   const std::string folder_ = absl::StrCat(testing::TempDir(), "/jobs");
 };
 
-// S3 does not say when an object comes to be.
+// S3 does not say when an object will exist.
 const std::vector<Exchange>& PresignedExchanges() {
   static const auto* const kExchanges = [] {
     const std::string request =

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs the `waiter` program with a file that it learns from: --learn, `waiter
-// plan --from`, and what `waiter report` says about it.
+// plan --from`, and the reports of `waiter report` about it.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ class LearnCommandTest : public testing::Test {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  // A target that is never ready.
+  // Returns a target that is never ready.
   std::string Missing(const std::string& name = "missing") const {
     return absl::StrCat("file:", Path(name));
   }
@@ -106,7 +106,8 @@ std::string Durations(std::string_view operation, double first_seconds) {
 TEST_F(LearnCommandTest, WaitPollsByWhatTheFileKnows) {
   const std::string file =
       Write("durations", absl::StrCat(kHeader, Durations("build", 3600)));
-  // Nothing to see before the limit; an ordinary wait looks all the time.
+  // A learned wait does not poll before the limit. An ordinary wait keeps
+  // polling.
   const Ended learned =
       Call({Missing(), absl::StrCat("--learn=", file, ":build"),
             "--timeout=400ms", "--progress=json"});

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs `waiter operation` with servers that answer as those of public reports
-// and of documented interfaces do.
+// Runs `waiter operation` with servers that answer as in public reports and
+// documented interfaces.
 
 #include <sys/socket.h>
 
@@ -33,7 +33,7 @@ std::string Response(std::string_view status_line, std::string_view body = "",
                       "Content-Length: ", body.size(), "\r\n\r\n", body);
 }
 
-// Answers requests that begin so in turn; the last answer stays.
+// Answers requests that begin with `request` in turn. The last answer repeats.
 struct Route {
   std::string request;
   std::vector<std::string> responses;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets a real Prometheus server read the metrics of waits, and asks it what the
-// dashboard asks. Skips its cases on a machine without Prometheus.
+// Lets a real Prometheus server read the metrics of waits, and makes the
+// dashboard's queries. Skips its cases on a machine without Prometheus.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the `waiter` program against real servers, which come up late, are
-// killed and come back. Skips servers that are not installed.
+// Runs the `waiter` program against real servers, which start late, are killed
+// and come back. Skips servers that are not installed.
 
 #include <netinet/in.h>
 #include <pwd.h>
@@ -306,7 +306,7 @@ TEST_P(RealServersTest, KilledServerIsGone) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 }
 
-// A server and URLs of it: one that it lets in, and one that it does not.
+// A server and two of its URLs. It accepts the login of only one.
 struct Login {
   std::string server;  // Name of one of `Servers`.
   std::string right;   // PORT stands for its port.

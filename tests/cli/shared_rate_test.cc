@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the `waiter` program with a limit that several share through a real
-// Redis server.
+// Runs the `waiter` program with a limit that several processes share through a
+// real Redis server.
 
 #include <cstdint>
 #include <filesystem>
@@ -82,7 +82,7 @@ TEST_F(SharedRateTest, ProcessesKeepOneRateTogether) {
   EXPECT_LE(Polls(), 20 * (5 + 0.5) + 1 + 3);  // And one at each deadline.
   EXPECT_GE(Polls(), 50);
 
-  // Those that ended have left.
+  // Waits that ended are no longer members.
   WaiterProcess after({"budgets", "--json", server_->Url()});
   EXPECT_EQ(after.Wait(), 0);
   EXPECT_THAT(after.out(), HasSubstr("\"members\":0"));

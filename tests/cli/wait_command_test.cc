@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs the `waiter` program as a shell does. The cases are mistakes of other
-// waiters, and requests of their users.
+// waiters, and their users' requests.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -111,7 +111,7 @@ class Engine {
     return absl::StrCat("DOCKER_HOST=unix://", path_);
   }
 
-  // Answers the next request, for which it waits. Returns the request.
+  // Awaits the next request and answers it. Returns the request.
   std::string Answer(int status, std::string_view body) const {
     constexpr int kHangs = 30'000;  // Milliseconds.
     pollfd comes = {.fd = fd_, .events = POLLIN, .revents = 0};
@@ -428,7 +428,7 @@ TEST_F(WaitCommandTest, MapGivesExitCodesTheirMeaning) {
 }
 
 TEST_F(WaitCommandTest, HintBeyondTheLimitCountsUpToIt) {
-  // Ready at the second poll, before which the first one asks to wait an hour.
+  // The second poll finds it ready, but the first one asks to wait an hour.
   const std::string probe = absl::Substitute(
       "exec:test -e $0 && exit; touch $0; "
       R"(echo '{"waiter":"throttled","retry_after":"1h"}')",
@@ -501,7 +501,7 @@ TEST_F(WaitCommandTest, ProbesEndWithAKilledProcess) {
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   WaiterProcess waiter(
       {absl::Substitute("exec:exec 3>$0; echo up >&3; exec sleep 1000", fifo)});
-  // The FIFO has an end once no process has it open for writing.
+  // The FIFO ends once no process has it open for writing.
   const int reading = open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
   std::array<char, 16> bytes = {};
   ASSERT_EQ(read(reading, bytes.data(), bytes.size()), 3);
@@ -685,7 +685,7 @@ TEST_F(WaitCommandTest, VariableHasTheTargetsIfNoneAreGiven) {
   EXPECT_EQ(waiter.Wait(), 124);
   EXPECT_THAT(waiter.err(), AllOf(HasSubstr("1 of 2 targets was not ready"),
                                   Not(HasSubstr("ignored"))));
-  // As a file of variables of Windows has them.
+  // Lines in a file of variables on Windows end like this.
   WaiterProcess lines({ready}, {.environment = {"WAITER_TIMEOUT=0\r"}});
   EXPECT_EQ(lines.Wait(), 0) << lines.err();
   WaiterProcess given({ready, "--timeout=0"}, {.environment = {both}});

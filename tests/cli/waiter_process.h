@@ -27,7 +27,7 @@ class WaiterProcess {
   struct Options {
     std::string program = {};  // Empty for `waiter`.
     std::string input = {};    // Text on standard input.
-    // Variables as `NAME=value`. The program gets these and PATH only.
+    // Variables as `NAME=value`. The program gets only these and PATH.
     std::vector<std::string> environment = {};
     std::vector<int> ignored_signals = {};
   };
@@ -42,9 +42,9 @@ class WaiterProcess {
   WaiterProcess& operator=(const WaiterProcess&) = delete;
 
   // Reads until `out()` or `err()` contains `text`. Returns false if the
-  // program ends before.
+  // program ends first.
   bool ReadUntil(std::string_view text);
-  // Reads until `holds` returns true, which is asked after each output.
+  // Reads until `holds` returns true, which is called after each output.
   bool ReadUntil(const std::function<bool()>& holds);
 
   // Reads to the end. Returns the exit code, or 1000 plus the number of the

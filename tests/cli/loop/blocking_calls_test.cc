@@ -161,7 +161,7 @@ TEST(BlockingCallsTest, CallsNotYetBegunAreDropped) {
   calls.reset();
   gate->Open();
   gate->AwaitPassed(1);
-  // Until both calls are gone: the second would be made on the same thread.
+  // Waits until both calls are gone: the second would run on the same thread.
   while (gate.use_count() > 1) std::this_thread::yield();
 }
 

@@ -22,7 +22,7 @@ Handler HandlerOf(int signal) {
   return action.sa_handler;
 }
 
-// Sets the handler of a signal until the end of its own life.
+// Sets the handler of a signal while this object exists.
 class ScopedHandler {
  public:
   ScopedHandler(int signal, Handler handler) : signal_(signal) {

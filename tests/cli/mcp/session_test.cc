@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Plays sessions on simulated time: the lines of the client and of the
-// processes of waits go in, the answers come out.
+// Plays sessions on simulated time. A test passes in the lines of the client
+// and of the wait processes, and checks the answers.
 
 #include "cli/mcp/session.h"
 
@@ -67,7 +67,7 @@ class McpSessionTest : public testing::Test, protected McpHost {
     return all.empty() ? nlohmann::json() : all[0];
   }
 
-  // A wait for "db", of which one poll has ended.
+  // Reports that the first poll of a wait for "db" has ended.
   void WriteFirstPoll(int64_t wait) {
     session_.WaitWrote(
         wait,
@@ -83,7 +83,7 @@ class McpSessionTest : public testing::Test, protected McpHost {
     session_.WaitEnded(wait, 0, "");
   }
 
-  // Lets time pass, with a call of `Tick` when it is due.
+  // Advances the time, and calls `Tick` if it is due.
   void Pass(absl::Duration time) {
     clock_.AdvanceTime(time);
     if (session_.NextTime() <= clock_.MonotonicNow()) session_.Tick();

@@ -111,7 +111,7 @@ TEST(JsonProgressTest, LongTextIsCut) {
   EXPECT_EQ(log->polls[1].detail, std::string(4095, 'x') + "...");
 }
 
-// A reader must get the events as they were, whatever the texts are.
+// A reader must get the same events, with any texts.
 TEST(JsonProgressTest, WrittenLogReadsBack) {
   SplitMix64 gen(FirstSeed());
   const auto any_text = [&gen] {

@@ -264,7 +264,7 @@ TEST(PlainProgressTest, ThousandTargetsDoNotFlood) {
   for (size_t i = 0; i < targets.size(); ++i) {
     run.Poll(i, kSecond, {.detail = std::string(1000, 'x')});
   }
-  // The start, 100 lines at once, one for each second, and the heartbeat.
+  // The start, 100 lines in a burst, one for each second, and the heartbeat.
   EXPECT_THAT(played.Lines(), SizeIs(101));
   run.TickTo(11 * kSecond);
   EXPECT_THAT(played.Lines(), SizeIs(1 + 100 + 10 + 1));

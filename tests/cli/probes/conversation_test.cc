@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The bytes of the protocols, without a socket. probes_test.cc has those of
-// redis, postgres and mysql, on connections.
+// Tests the bytes of the protocols, without a socket. probes_test.cc tests
+// redis, postgres and mysql on connections.
 
 #include "cli/probes/wire/conversation.h"
 
@@ -149,7 +149,7 @@ std::string BusText(std::string_view text) {
   return absl::StrCat(bytes, text, Bytes("\0"));
 }
 
-// Returns what the bus sends about a unit in these states.
+// Returns the messages of the bus about a unit in these states.
 std::string UnitStates(std::string_view load, std::string_view active,
                        std::string_view sub) {
   const auto property = [](char call, std::string_view value) {
@@ -167,7 +167,7 @@ std::unique_ptr<Conversation> NewUnit() {
 }
 
 // Returns the calls for that unit. Each part of a call begins at a multiple of
-// 8 bytes, and each text at one of 4.
+// 8 bytes, and each text at a multiple of 4.
 std::string UnitCalls() {
   const std::string path = "/org/freedesktop/systemd1/unit/a_2db_2eservice";
   std::string calls = Bytes(

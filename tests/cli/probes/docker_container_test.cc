@@ -131,7 +131,7 @@ TEST(DockerContainerTest, ContainerThatMayBeStartedAgainIsNotFailed) {
     EXPECT_EQ(finding.hint, "see docker logs web");
     EXPECT_TRUE(finding.absent);
   }
-  // Nobody knows.
+  // The restart policy is unknown.
   for (const std::string_view more :
        {"", R"(,"HostConfig":null)", R"(,"HostConfig":{"RestartPolicy":"no"})",
         R"(,"HostConfig":{"RestartPolicy":{"Name":0}})"}) {
@@ -287,7 +287,7 @@ TEST(DockerContainerTest, EngineIsThatOfDockerHost) {
     EXPECT_EQ(found->socket, row.socket);
     EXPECT_FALSE(found->http2);
   }
-  // TLS is for tcp:// alone.
+  // Only tcp:// uses TLS.
   EXPECT_TRUE(DockerContainer("", /*wants_tls=*/true, "a").ok());
 }
 

@@ -123,7 +123,7 @@ TEST_F(ExecProbeTest, ShellCommandWithASyntaxErrorIsFailed) {
       << wrong.detail;
   EXPECT_FALSE(wrong.absent);
 
-  // The check runs nothing.
+  // The check does not run the command.
   const Finding late = Poll(shell("echo a >>ran; exit 2"));
   EXPECT_EQ(late.status, PollStatus::kNotReady);
   EXPECT_EQ(late.detail, "exit code 2");
@@ -151,7 +151,7 @@ TEST_F(ExecProbeTest, AnswerOverridesTheExitCode) {
                       "echo '{\"waiter\":\"success\"}'; kill -KILL $$")})
                 .status,
             PollStatus::kServerError);
-  // An answer without a detail gets that of stderr.
+  // An answer without a detail gets its detail from stderr.
   EXPECT_EQ(Poll({.command = ShellCommand(
                       "echo '{\"waiter\":\"not_ready\"}'; echo why >&2")})
                 .detail,

@@ -72,7 +72,7 @@ TEST_F(FileProbeTest, FileIsAbsentUntilItExists) {
   EXPECT_EQ(found_->detail, "3 bytes");
   EXPECT_FALSE(found_->absent);
 
-  // A path through a file is absent, too.
+  // A path through a file is also absent.
   EXPECT_TRUE(Poll(*NewProbe(path_ + "/more")).absent);
 }
 

@@ -277,7 +277,7 @@ TEST(GrpcHealthTest, ErrorIsThatOfTheConnection) {
   answer.error = Error::kNotHttp2;
   EXPECT_EQ(Judge(answer).status, PollStatus::kServerError);
   EXPECT_THAT(Judge(answer).hint, HasSubstr("grpcs://"));
-  // What has arrived before an error is no answer.
+  // Data that arrives before an error is not an answer.
   HttpAnswer broken = AnswerOf(Framed("\x08\x01"));
   broken.error = Error::kProtocol;
   EXPECT_EQ(Judge(broken).status, PollStatus::kServerError);

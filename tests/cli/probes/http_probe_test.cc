@@ -109,7 +109,7 @@ class HttpProbeTest : public ::testing::Test {
     return Poll(HttpDestination{.url = std::move(url)}, flags);
   }
 
-  // Returns a path at which nothing is. The test removes it at the end.
+  // Returns an unused path. The test removes it at the end.
   std::string NewSocketPath() {
     std::string path = absl::StrCat(testing::TempDir(), "/s", getpid());
     if (path.size() > 80) path = absl::StrCat("s", getpid());
@@ -749,7 +749,7 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
             .byte_by_byte = true});
   EXPECT_EQ(pieces.status, PollStatus::kSuccess) << pieces.detail;
 
-  // The trailers are the answer's, not of the interim answer before it.
+  // The trailers come from the answer, not from the interim answer before it.
   const Finding late =
       poll({settings +
             Frame(kHeaders, kEndHeaders,
@@ -771,7 +771,7 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
   EXPECT_EQ(without.status, PollStatus::kServerError);
   EXPECT_EQ(without.detail, "HTTP 200, which is no answer of gRPC");
 
-  // Errors are no answers, whatever came before.
+  // An error is never an answer, even after valid frames.
   for (const std::string& bytes :
        {absl::StrCat(settings, headers, serving),
         absl::StrCat(settings, headers, serving,

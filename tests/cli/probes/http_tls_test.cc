@@ -196,7 +196,7 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
 }
 
 TEST_F(HttpTlsTest, CertificatesInMemoryAreTrustedAndShown) {
-  // The server accepts only clients that have its own certificate.
+  // The server accepts only clients with its own certificate.
   if (!StartServer(
           {"-Verify", "1", "-verify_return_error", "-CAfile", certificate_})) {
     GTEST_SKIP() << "no openssl(1) here";
@@ -212,7 +212,7 @@ TEST_F(HttpTlsTest, CertificatesInMemoryAreTrustedAndShown) {
                                     .client_key_pem = ReadAll(key_)});
   EXPECT_EQ(client.status, PollStatus::kSuccess) << client.detail;
 
-  // Other certificates are no longer trusted, those of the system neither.
+  // No other certificate is trusted any longer, not even the system's.
   EXPECT_EQ(Poll(url, {.ca_pem = ReadAll(key_)}).detail,
             "no certificates in the given PEM");
 }

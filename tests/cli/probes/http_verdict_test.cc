@@ -269,7 +269,7 @@ TEST(HttpVerdictTest, PrintedValueIsThatOfTheSuccess) {
       PollStatus::kNotReady);
 }
 
-// kubernetes/kubectl#1878: what is awaited is the end of a condition.
+// kubernetes/kubectl#1878: the wait is for the end of a condition.
 TEST(HttpVerdictTest, AnswerWithoutTheConditionIsUnmet) {
   const auto unmet = [](std::string_view flags, int status,
                         std::string_view body) {
@@ -381,7 +381,7 @@ TEST(HttpVerdictTest, DeadProxyIsNotCalledTheTarget) {
   EXPECT_THAT(refused.hint, ::testing::HasSubstr("no_proxy"));
   EXPECT_FALSE(refused.absent);
 
-  // The target itself, which no_proxy names.
+  // This is the target itself, because no_proxy names it.
   answer.target_port = "3128";
   EXPECT_EQ(JudgeHttp({}, answer, kNow).detail, "refused by 10.0.0.1:3128");
 }

@@ -90,7 +90,7 @@ TEST(JsonExpressionTest, PathsNeedNoLibrary) {
   EXPECT_FALSE(result.holds);
   EXPECT_EQ(result.found, "no .a.b");
   EXPECT_EQ(result.value, "false");
-  // Unlike in jq, a value that is null is there.
+  // Unlike in jq, a null value counts as present.
   EXPECT_TRUE(Evaluate(".a", R"({"a": null})").holds);
 }
 

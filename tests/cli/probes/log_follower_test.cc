@@ -100,8 +100,8 @@ TEST_F(LogFollowerTest, LongLineIsTakenInParts) {
   EXPECT_EQ(log.Read().detail, "2 of 2 lines, the last: ready 2");
 }
 
-// However a text is cut into writes, rotations and reads, each line counts
-// once.
+// Each line counts once, however a text is cut into writes, rotations and
+// reads.
 TEST_F(LogFollowerTest, EveryLineCountsOnceHoweverItIsWritten) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));

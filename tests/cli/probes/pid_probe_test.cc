@@ -50,7 +50,7 @@ class Child {
 
   void End() const {
     kill(pid_, SIGKILL);
-    // Until it has ended, but leaves it to be waited for.
+    // Waits until the process has ended, but does not reap it.
     siginfo_t info = {};
     waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
   }
@@ -79,7 +79,7 @@ TEST(PidProbeTest, AProcessIsThereUntilItHasEnded) {
   EXPECT_TRUE(Poll(probe).absent);
 }
 
-// Whether a signal to the process would be refused.
+// Returns whether a signal to the process would be refused.
 bool MayNotBeSignalled(pid_t pid) {
   return kill(pid, 0) != 0 && errno == EPERM;
 }
@@ -91,8 +91,8 @@ bool IsFoundRunning(pid_t pid) {
          !found.absent;
 }
 
-// Makes the kernel refuse `kill` to this process as it does for a process of
-// another user. Returns whether it does.
+// Makes the kernel refuse `kill` to this process, as it does for another user's
+// processes. Returns whether it does.
 bool RefuseSignals() {
   std::array filter = {
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -105,11 +105,11 @@ bool RefuseSignals() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// How a child that has given up its rights ends.
+// The end of a child that has given up its rights.
 enum ExitCode { kFoundRunning, kNotFoundRunning, kMaySignal };
 
-// Becomes nobody, for whom the parent is a process of another user. Where there
-// is no other user, as in a sandbox, the kernel is told to refuse signals.
+// Becomes the user `nobody`, so that the parent belongs to another user. If
+// there is no other user, as in a sandbox, makes the kernel refuse signals.
 ExitCode ProbeTheParentWithoutRights() {
   constexpr uid_t kNobody = 65534;
   const pid_t parent = getppid();

@@ -203,7 +203,7 @@ std::vector<Case> RedisCases() {
        "Redis answers: ERR max number of clients reached"},
       {"redis", Answer(kPing, "-MISCONF Errors writing to the AOF\r\n"), kError,
        "Redis answers: MISCONF Errors writing to the AOF"},
-      // A word that begins alike means nothing.
+      // A word with the same beginning means nothing.
       {"redis", Answer(kPing, "-LOADINGS\r\n"), kError,
        "Redis answers: LOADINGS"},
       {"redis", Answer(kPing, "+PANG\r\n"), kError,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The table of schemes, and targets of some of them from their text to an
+// The table of schemes, and the path of some targets from their text to an
 // answer. The only argument is docs/command.md.
 
 #include "cli/probes/schemes/schemes.h"
@@ -244,7 +244,7 @@ TEST(NewSchemesTest, ErrorSaysHowToWriteTheTarget) {
     EXPECT_THAT(std::string(ParseTarget(text).status().message()),
                 HasSubstr(std::string(error)));
   }
-  // Hosts that are called like a scheme.
+  // Hosts with the name of a scheme.
   EXPECT_EQ(ParseTarget("kubernetes:443")->scheme->name, "tcp");
   EXPECT_EQ(ParseTarget("mqtt:1883")->scheme->name, "tcp");
 }

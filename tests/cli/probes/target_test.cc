@@ -28,7 +28,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The fields of a target, whichever struct has them.
+// The fields of a target, from any of its structs.
 struct Fields {
   std::string label;
   std::string text;
@@ -154,7 +154,7 @@ TEST(TargetTest, HttpOverASocketIsParsed) {
     EXPECT_EQ(target->text, written.text);
     EXPECT_EQ(target->host, "");
   }
-  // A host that is called so, and a user.
+  // A host named unix, and a user named unix.
   EXPECT_EQ(Parse("http://unix:80/run")->scheme, "http");
   EXPECT_EQ(Parse("http://unix:secret@h/run")->host, "h");
 }
@@ -544,8 +544,9 @@ TEST(TargetTest, ErrorShowsNoSecret) {
   EXPECT_EQ(WithoutSecrets("file:a@b?c"), "file:a@b?c");
 }
 
-// Every two characters, in each place of a user and a password, of each scheme:
-// they are part of them, or the URL is refused, and nothing of them is shown.
+// Tries every two characters in each place of a user and a password, for each
+// scheme. They belong to the login, or the URL is refused, and the login is
+// never shown.
 TEST(TargetTest, NoCharacterOfALoginMovesTheHostOrIsShown) {
   const auto check = [](const Scheme& scheme, const std::string& login) {
     const std::string url =

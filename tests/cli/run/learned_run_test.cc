@@ -31,7 +31,7 @@
 namespace waiter::cli {
 namespace {
 
-// Finds its target ready from a time on.
+// Finds its target ready after some time.
 class TimedProbe : public Probe {
  public:
   TimedProbe(EventLoop& loop, absl::Duration ready)
@@ -73,8 +73,8 @@ class LearnedRunTest : public testing::Test {
             getpid())) {}
   ~LearnedRunTest() override { std::remove(path_.c_str()); }
 
-  // Waits, in its own process, so to speak, for targets that become ready after
-  // these times. Returns the number of polls.
+  // Waits for targets that become ready after these times, as if in a separate
+  // process. Returns the number of polls.
   int64_t PollsOfRun(const std::vector<absl::Duration>& ready,
                      WaitRunOptions options = {}) {
     SimulatedClock clock;
@@ -139,7 +139,7 @@ TEST_F(LearnedRunTest, DurationLiesBetweenTheLastTwoPolls) {
   EXPECT_LT(Known()[0].by, absl::Seconds(90));
 }
 
-// The second look starts at another time than the operation.
+// The second look starts at a different time than the operation.
 TEST_F(LearnedRunTest, LookingAgainTeachesNothing) {
   WaitRunOptions options;
   options.at_once = true;

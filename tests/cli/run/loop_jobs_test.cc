@@ -25,7 +25,7 @@
 namespace waiter::cli {
 namespace {
 
-// Answers immediately if it has an answer, otherwise when its time is over.
+// Answers immediately if it has an answer, and otherwise at its timeout.
 class FakeProbe : public Probe {
  public:
   explicit FakeProbe(std::string answer) : answer_(std::move(answer)) {}
@@ -119,7 +119,7 @@ TEST_F(LoopJobsTest, ThreadGetsTheEndOfAProgram) {
 TEST_F(LoopJobsTest, CloseEndsWhatIsUnderWayAndWhatComesLater) {
   Run([&] {
     loop_.Post([&] {
-      // Behind the job that the next line posts.
+      // Runs after the job that the next line posts.
       loop_.Post([&] { jobs_.Close(); });
     });
     const Finding found = jobs_.RunProbe(Make(""), {});

@@ -62,7 +62,7 @@ TEST(SavedRunTest, RunComesBackAsItWas) {
 
 TEST(SavedRunTest, TornTextIsRefusedAtEveryByte) {
   const std::string text = FormatSavedRun(SomeRun());
-  // The line end alone may be missing.
+  // Only the final line end may be missing.
   for (size_t size = 0; size + 1 < text.size(); ++size) {
     EXPECT_THAT(ParseSavedRun(text.substr(0, size)).status().message(),
                 HasSubstr("it is torn or no state of a run"))

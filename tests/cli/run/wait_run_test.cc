@@ -127,7 +127,7 @@ class Recorder : public RunListener {
 
   std::vector<std::string> lines;
   RunEnd last_end = {};
-  std::vector<int64_t> attempts;  // Of each target.
+  std::vector<int64_t> attempts;  // One for each target.
   int ticks = 0;
 
  private:

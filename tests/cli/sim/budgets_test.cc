@@ -49,7 +49,7 @@ TEST(BudgetsTest, WaitsPollAsOftenAsTheyShallBelowTheLimit) {
                                  .every = absl::Seconds(2),
                                  .duration = absl::Minutes(10)},
                                 limiting);
-    // The network takes 20 ms, and slots a little.
+    // The network takes 20 ms, and slots take a little.
     EXPECT_GE(static_cast<double>(run.total.polls), 0.95 * 25 * 600);
     EXPECT_LE(static_cast<double>(run.total.polls), 25 * 600 + 50);
     EXPECT_EQ(run.total.throttled, 0);
@@ -178,7 +178,7 @@ TEST(BudgetsTest, EqualSeedsGiveEqualRuns) {
     }
     EXPECT_EQ(run.total.fairness, again.total.fairness);
     EXPECT_EQ(run.store_calls_per_second, again.store_calls_per_second);
-    // Waits without a limiter in their way keep their pace whatever the seed.
+    // Waits that no limiter delays keep their pace with any seed.
     EXPECT_TRUE(differs || limiting == Limiting::kPart);
   }
 }

@@ -56,7 +56,7 @@ TEST(ClairvoyantTest, CostsLessThanAnyFixedInterval) {
 TEST(ClairvoyantTest, FindsTheRateForALateness) {
   const Clairvoyant best(Lognormal(60, 0.6).Sample(2000));
   EXPECT_NEAR(best.At(best.WorthFor(3, 2), 2).lateness, 3, 0.1);
-  // What needs no lateness has none at any rate.
+  // An operation that needs no lateness has none at any rate.
   EXPECT_NEAR(Clairvoyant({60}).WorthFor(3, 2), Clairvoyant::kMostWorth, 0.1);
 }
 

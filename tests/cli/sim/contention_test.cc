@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 constexpr NetworkOptions kTenMilliseconds = {.mean = absl::Milliseconds(10),
                                              .deviation = absl::ZeroDuration()};
 
-// Both clients read at 10 and write at 30. The second one loses, learns it at
+// Both clients read at 10 and write at 30. The second one loses, learns this at
 // 40, delays for 5, reads at 55 and writes at 75.
 TEST(ContentionTest, LoserDelaysAndStartsOver) {
   const absl::StatusOr<ContentionModel> model =
@@ -127,8 +127,8 @@ TEST(ContentionTableTest, RowsDoNotDependOnThreads) {
   }
 }
 
-// The mean of 100 runs against that of the 1000 of the reference. With 4.5
-// deviations, fewer than 0.1 % of all seeds would be refused.
+// Compares the mean of 100 runs with the reference's mean of 1000 runs. A limit
+// of 4.5 deviations refuses fewer than 0.1 % of all seeds.
 void ExpectAgrees(double mean, const Json& reference,
                   const Json& deviation_of_a_run) {
   const double deviation =
@@ -170,7 +170,8 @@ TEST_F(ContentionVectorsTest, AgreesWithTheProgramOfTheArticle) {
     const Json& expected = *found->second;
     ExpectAgrees(row.time_ms, expected["time"], expected["time_sd_single_run"]);
     ExpectAgrees(row.calls, expected["calls"], expected["calls_sd_single_run"]);
-    // Of one deviation, 100 runs tell another by 7 % of it; 4.5 such.
+    // 100 runs estimate a deviation to about 7 %. The limit is about 4.5 times
+    // that.
     EXPECT_NEAR(row.calls_deviation / expected["calls_sd_single_run"].number(),
                 1, 0.35);
     File().Ran(expected);

@@ -146,7 +146,7 @@ TEST(FleetTest, JitterSpreadsAFleetThatStartsTogether) {
                         .backoff = {.initial_delay = absl::Seconds(1),
                                     .max_delay = absl::Seconds(30),
                                     .jitter = Jitter::None()}};
-  // Ready before the deadline, where all polls coincide whatever the jitter.
+  // Ready before the deadline, at which all polls coincide with any jitter.
   const DurationDistribution ready =
       DurationDistribution::Constant(absl::Minutes(4));
   const int64_t together =

@@ -75,7 +75,7 @@ TEST(LearnedStudyTest, NobodyIsLaterThanTheGuardAllows) {
 }
 
 TEST(LearnedStudyTest, TwentyWaitsSaveAQuarterOfThePollsAtEqualLateness) {
-  // The waits of two models may be easier than those of the optimum by chance.
+  // By chance, the waits of two models may be easier than the optimum's waits.
   const absl::StatusOr<std::vector<EqualLatenessRow>> rows =
       CompareAtEqualLateness({.repetitions = 8});
   ASSERT_TRUE(rows.ok()) << rows.status();

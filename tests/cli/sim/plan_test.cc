@@ -28,7 +28,7 @@ WaitOptions OneTwoFour(Jitter jitter) {
                       .jitter = jitter}};
 }
 
-// Holds the worked table of docs/design.md.
+// Checks the worked table of docs/design.md.
 TEST(PlanTest, PollHasOneTimeWithoutJitter) {
   const absl::StatusOr<Plan> plan = MakePlan(OneTwoFour(Jitter::None()));
 

@@ -33,7 +33,7 @@ TEST(FittedTextTest, WideTextEndsInDots) {
       {"日本語", 6, "日本語"},
       {"日本語", 5, "日..."},
       {"日本語", 1, ""},
-      // An accent takes no column of its own.
+      // An accent takes no extra column.
       {"cafe\u0301s", 5, "cafe\u0301s"},
       {"\x1b[2J", 20, "\\x1b[2J"},
       {"\xff", 1, "\uFFFD"},

@@ -115,7 +115,7 @@ TEST(ParseJsonTest, DepthIsLimited) {
     const std::string deep =
         absl::StrCat(Repeated(open, 64), 1, Repeated(close, 64));
     EXPECT_TRUE(ParseJson(deep).ok()) << ParseJson(deep).status();
-    // Side by side is not inside of each other.
+    // Adjacent values are not nested.
     EXPECT_TRUE(
         ParseJson(absl::StrCat("[", Repeated("[{}],", 1000), "1]")).ok());
 
@@ -143,7 +143,7 @@ TEST(ParseJsonTest, WhatIsNotUtf8IsReplaced) {
   EXPECT_EQ(*ParseJson("\"caf\xe9\""), "caf\ufffd");
   EXPECT_EQ(JsonText(*ParseJson("{\"\xff\xfe\": \"\xed\xa0\x80\"}")),
             "{\"\ufffd\ufffd\":\"\ufffd\ufffd\ufffd\"}");
-  // The byte of an error is that of the text itself.
+  // The byte of an error counts in the original text.
   EXPECT_THAT(ParseJson("[\"\xff\xff\u00e9\" x").status().message(),
               HasSubstr("at byte 8: "));
   EXPECT_THAT(ParseJson("[\xff").status().message(), HasSubstr("at byte 1: "));
