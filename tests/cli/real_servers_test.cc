@@ -58,7 +58,7 @@ class Folder {
   std::string path_;
 };
 
-// Finds a program in PATH or where Debian's packages put it.
+// Finds a program in PATH or in the folders of Debian's packages.
 std::optional<std::string> FindProgram(const std::string& name) {
   Words folders = absl::StrSplit(std::getenv("PATH"), ':');
   folders.push_back("/usr/sbin");

@@ -424,7 +424,7 @@ TEST_P(CheckpointTest, ItMayWaitItself) {
   EXPECT_THAT(inner, ElementsAre(absl::OkStatus()));
 }
 
-// The token comes back from another process, or from another time.
+// The token comes back in another process, or at another time.
 
 TEST_P(CheckpointTest, ResumedFirstDelayIsTheRestOfTheFirst) {
   WaitOptions options = Options();

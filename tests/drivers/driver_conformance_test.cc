@@ -377,7 +377,7 @@ std::string DescribeLean(const WaitReport& report) {
                       std::string(PollStatusName(report.last_poll.status())));
 }
 
-// Records what the hooks get.
+// Records the calls of the hooks.
 class Transcript : public WaitObserver {
  public:
   explicit Transcript(ReportLevel level) : level_(level) {}
@@ -431,7 +431,7 @@ class Transcript : public WaitObserver {
   std::vector<std::string> lines_;
 };
 
-// Returns what an observer of `run` records.
+// Returns the records of an observer of `run`.
 std::vector<std::string> Told(
     const std::function<Outcome(const Scenario&)>& run, Scenario scenario,
     ReportLevel level) {
@@ -506,7 +506,7 @@ TEST_P(LeanReportConformanceTest, ReportsTheSameInShort) {
   }
 }
 
-// Compares what drivers tell an observer with what the bare loop tells it.
+// Compares a driver's calls of an observer with the bare loop's calls.
 class ObserverConformanceTest : public DriverTest {};
 
 TEST_P(ObserverConformanceTest, TellsObserversAndHistoryTheSame) {

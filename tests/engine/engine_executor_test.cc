@@ -556,8 +556,8 @@ TEST_F(EngineExecutorTest, WaitsThatAPollStartsStayOnTheThreadOfItsWait) {
 
 using EngineExecutorDeathTest = EngineExecutorTest;
 
-// The thread is inside of a function of the outer engine, although the inner
-// one runs on it.
+// The thread is inside a function of the outer engine, although the inner one
+// runs on it.
 TEST_F(EngineExecutorDeathTest, RunDueInANestedEngineTerminates) {
   bool nests = false;  // In the process that dies.
   WaitEngine outer(Simulated());

@@ -1272,8 +1272,8 @@ TEST_F(EngineHeaderTest, StopCallbacksOfASynchronousPollMayCancelAndStart) {
 // --- Threads, order, and what `Start` promises. ---
 
 TEST_F(EngineHeaderTest, FunctionsNeverRunInsideOfStart) {
-  // From outside, and from inside of a status function, a callback and a hook;
-  // also for waits that end immediately.
+  // Starts from outside, and from inside a status function, a callback and a
+  // hook; also waits that end immediately.
   for (const int threads : {0, 1}) {
     WaitEngine engine(Real(threads));
     thread_local bool in_start = false;

@@ -265,7 +265,7 @@ void SuspendOnWorker(Record<kDefect>& record, bool answered) {
   if (!entered) return;
   Interleaving::Current().Expect(answered || !record.poll_begun,
                                  "a poll that has begun is not awaited");
-  // The function that gets the state runs as the others do.
+  // The function that gets the state runs like the others.
   if (!record.gate.abandoned()) {
     ++record.suspended;
     RunFunction(record);

@@ -655,7 +655,7 @@ TEST_P(AsyncWaitTest, TwoThreadsStartAndCancelWaitsAtOnce) {
     for (int thread = 0; thread < 2; ++thread) {
       starters.emplace_back([&, thread] {
         for (int i = 0; i < kWaits; ++i) {
-          // Signals belong to one strand, where they are emitted.
+          // Signals belong to one strand, on which they are emitted.
           auto strand = asio::make_strand(io_);
           auto signal = std::make_shared<asio::cancellation_signal>();
           AsyncWait(engine_.get(), ReadyAfter(1 + (i + thread) % 3),

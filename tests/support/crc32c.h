@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// CRC-32C bit by bit, as the standard words it: for tests of checksums that
-// the library computes by tables.
+// CRC-32C bit by bit, as the standard defines it: for tests of checksums that
+// the library computes with tables.
 
 #ifndef WAITER_TESTS_SUPPORT_CRC32C_H_
 #define WAITER_TESTS_SUPPORT_CRC32C_H_

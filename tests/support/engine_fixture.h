@@ -52,7 +52,7 @@ class Results {
   std::vector<WaitReport> reports_;
 };
 
-// Holds the options for an engine without threads on simulated time, and for
+// Provides options for an engine without threads on simulated time, and for
 // waits that poll each second.
 class EngineFixture : public testing::Test {
  protected:

@@ -21,7 +21,7 @@ namespace {
 
 // A point at which one of several threads could continue.
 struct Choice {
-  std::vector<size_t> threads;  // The one that was running first.
+  std::vector<size_t> threads;  // The running thread is first.
   size_t taken = 0;
 };
 

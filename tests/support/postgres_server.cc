@@ -68,7 +68,7 @@ std::string Quote(const std::string& word) {
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
-// Returns what the command prints, without the last line break.
+// Returns the output of the command, without the last line break.
 std::string Output(const Words& command) {
   Words quoted;
   for (const std::string& word : command) quoted.push_back(Quote(word));

@@ -40,7 +40,7 @@ class ProcessFixture : public testing::Test {
     ASSERT_EQ(mkfifo(Path("alive").c_str(), 0600), 0);
     alive_ = open(Path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ASSERT_GE(alive_, 0);
-    // Scripts find the directory as the one they start in.
+    // Scripts start in this directory.
     ASSERT_EQ(chdir(directory_.c_str()), 0);
   }
 

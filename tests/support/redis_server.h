@@ -50,7 +50,7 @@ class RedisServer {
   // `secret` is "user:password@".
   std::string Url(std::string_view secret = "") const;
 
-  // Returns what redis-cli prints, without the last line break.
+  // Returns the output of redis-cli, without the last line break.
   std::string Run(const std::vector<std::string>& command) const;
 
  private:

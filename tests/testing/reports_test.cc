@@ -132,8 +132,8 @@ TEST_F(ReportsTest, AFailedRunDoesNotFailATestThatPassesLater) {
               IsEmpty());
 }
 
-// testify#1611: a condition runs on after the end of its assertion, on a thread
-// that races with the rest of the test.
+// testify#1611: a condition continues after its assertion has ended, on a
+// thread that races with the rest of the test.
 TEST_F(ReportsTest, NoPollOutlivesTheAssertion) {
   std::vector<std::thread::id> threads;
   int running = 0;

@@ -46,7 +46,7 @@ std::string AsUtf8(std::string_view text) {
   return nlohmann::json::parse(JsonText(std::string(text))).get<std::string>();
 }
 
-// Rounds to microseconds, as a double of milliseconds is not exact.
+// Rounds to microseconds, because a double of milliseconds is not exact.
 absl::Duration Microseconds(absl::Duration read) {
   return absl::Floor(read + absl::Nanoseconds(500), absl::Microseconds(1));
 }

@@ -34,7 +34,7 @@
 namespace waiter::cli {
 namespace {
 
-// Returns a text with zeros in it.
+// Returns a text that may contain zeros.
 template <size_t size>
 std::string Bytes(const char (&text)[size]) {
   return std::string(text, size - 1);

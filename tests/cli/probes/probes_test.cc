@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::string_view kPing = "PING\r\n";
 
-// Returns a text with zeros in it.
+// Returns a text that may contain zeros.
 template <size_t size>
 std::string Bytes(const char (&text)[size]) {
   return std::string(text, size - 1);

@@ -179,7 +179,7 @@ TEST_F(GuardTest, EndedProcessIsNotRunning) {
   EXPECT_TRUE(known.Running());
   EXPECT_TRUE(KnownPid(getpid()).Running());
 
-  // The process is a zombie, as the loop does not run.
+  // The process is a zombie, because the loop does not run.
   ASSERT_EQ(kill(pid, SIGKILL), 0);
   siginfo_t ended = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT),
