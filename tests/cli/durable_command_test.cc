@@ -405,8 +405,8 @@ TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
   WaiterProcess status(
       {"durable", "status", server_->Url(), kName, "--watch", "--json"});
   ASSERT_TRUE(status.ReadUntil("\"polls_per_s\":null"));
-  // The worker reports its polls to the store in each third of its lease of 2
-  // s, and the fourth look comes 6 s later.
+  // The worker reports its polls to the store in each third of its lease of
+  // 2 s, and the fourth look comes 6 s later.
   const auto shows_polls = [&] {
     return Matches(ContainsRegex("\"polls_per_s\":[0-9.]*[1-9]"))(status.out());
   };
@@ -420,8 +420,7 @@ TEST_F(DurableCommandTest, WatchedStatusShowsThePollsPerSecond) {
   EXPECT_THAT(status.out(), HasSubstr("\"workers\":1,"));
 }
 
-// One name has results that no program took, and another one has 4
-// partitions.
+// One name has results that no program took, and one has 4 partitions.
 TEST_F(DurableCommandTest, StatusShowsAllNames) {
   const auto status = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> words = {"durable", "status", server_->Url()};

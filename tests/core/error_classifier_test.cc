@@ -157,7 +157,7 @@ TEST_F(ErrorVectorsTest, GoV1CodesHaveTheirClasses) {
   }
 }
 
-// The HTTP statuses that are polled again if the error has no code.
+// The HTTP statuses below 510 that are polled again if the error has no code.
 std::map<PollStatus, std::string> RetriedHttp(const ErrorClassifier& of) {
   std::map<PollStatus, std::string> retried;
   for (int http = 100; http < 510; ++http) {

@@ -506,7 +506,7 @@ TEST_P(LeanReportConformanceTest, ReportsTheSameInShort) {
   }
 }
 
-// Compares a driver's calls of an observer with the bare loop's calls.
+// Compares how a driver and the bare loop call an observer.
 class ObserverConformanceTest : public DriverTest {};
 
 TEST_P(ObserverConformanceTest, TellsObserversAndHistoryTheSame) {

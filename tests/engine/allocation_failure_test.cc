@@ -3,7 +3,7 @@
 
 // Behavior of the engine when memory runs out. Each test repeats a call: its
 // first allocation fails, then its second one, until none does. Each failure is
-// tried twice: later allocations succeed, or fail also. After each failure
+// tried twice: later allocations succeed, or also fail. After each failure
 // nothing is leaked, no wait is lost, and the engine continues to work.
 
 #include <sys/wait.h>

@@ -17,7 +17,7 @@
 //   EXPECT_EQ(result.failure, "");
 //
 // Each run is a schedule: at each atomic operation, one thread that can
-// continue is chosen. The next run chooses otherwise, depth first, until every
+// continue is chosen. The next run chooses differently, depth first, until every
 // choice has been made. Only one thread runs at a time.
 //
 // Values are sequentially consistent, but synchronization follows the memory

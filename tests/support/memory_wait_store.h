@@ -62,7 +62,7 @@ class MemoryWaitStore final : public WaitStore {
   // Called after each callback and timer.
   void set_after(std::function<void()> after) { after_ = std::move(after); }
   // `Die` drops all later callbacks and timers, as if the process had died.
-  // `StopUntil` delays them until then, as if it had been stopped.
+  // `StopUntil` delays them to that time, as if it had been stopped.
   void Die() { *is_dead_ = true; }
   void StopUntil(absl::Duration until) { stopped_until_ = until; }
   int64_t calls() const { return calls_; }

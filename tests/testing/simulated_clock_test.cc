@@ -412,7 +412,7 @@ void SleepOnTwoThreads(int participants, uint64_t seed) {
   if (participants > 0) announced.emplace(clock);
   JoiningThread worker([&, mine = std::move(announced)] { sleep_often(2); });
   sleep_often(1);
-  test.reset();  // It joins the worker without this clock.
+  test.reset();  // The test joins the worker without it.
 }
 
 // A sleeper that should wake up but does not run yet must neither be skipped
