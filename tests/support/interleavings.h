@@ -17,8 +17,8 @@
 //   EXPECT_EQ(result.failure, "");
 //
 // Each run is a schedule: at each atomic operation, one thread that can
-// continue is chosen. The next run chooses differently, depth first, until every
-// choice has been made. Only one thread runs at a time.
+// continue is chosen. The next run chooses differently, depth first, until
+// every choice has been made. Only one thread runs at a time.
 //
 // Values are sequentially consistent, but synchronization follows the memory
 // orders, by vector clocks: an access to `ModelData` that another access does
