@@ -252,7 +252,7 @@ TEST(StartWithStopTokenThreadsTest, RequestThatAwaitsThePollDoesNotHang) {
               told.wait();
               return false;
             },
-            absl::Hours(1)),  // The result may come first.
+            absl::Hours(1)),  // The result may come before ~WaitHandle.
         [](const WaitResult<>&) {}, {.stop = stop.get_token()});
     polling.wait();
     JoiningThread([&] { stop.request_stop(); }).join();

@@ -122,7 +122,7 @@ struct Record {
   BasicTaskGate<Word<kDefect>> gate;
   Generation generation = 0;
   ModelData task;             // The captures of the wait's functions.
-  ModelData owned;            // Objects of the owner that they refer to.
+  ModelData owned;            // Objects of the handle's owner that these use.
   ModelData note;             // Written by the owner before a request.
   int inside = 0;             // Threads in the task.
   int freed = 0;              // How often the task was freed.
