@@ -220,7 +220,7 @@ absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
     if (!request.ok()) return request.status();
     if (!keys.insert(request->key).second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          request->key, ": the key of two targets; give each one of its own"));
+          request->key, ": the key of two targets; give each its own"));
     }
     request->timeout = arguments.timeout;
     request->first_delay = arguments.first_delay;

@@ -95,11 +95,11 @@ Flags MakeFlags(Arguments& arguments) {
               "of each.");
   flags.SetNotes(std::string(kNotes));
   arguments.store.AddTo(flags);
-  flags.Add("parallel", "16", "polls and programs that run at once",
+  flags.Add("parallel", "16", "polls and programs that run in parallel",
             arguments.parallel, 1, 128);
   flags.AddSwitch("allow-exec", "poll exec: targets; the store says which",
                   arguments.allow_exec);
-  flags.Add("lease", "15s", "when others go on with the waits of a dead worker",
+  flags.Add("lease", "15s", "when others take over a dead worker's waits",
             arguments.lease);
   flags.Add("retain", "24h", "how long results are kept", arguments.retain);
   flags.Add("drain", "25s", "time for polls and programs after SIGTERM",
@@ -264,7 +264,7 @@ absl::Status TroubleOf(const DurableWaits& waits,
   if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process keeps a rate of its own"));
+                   "; this process keeps its own rate"));
 }
 
 // Runs the loop until a signal has come and the worker has ended. Signals are
@@ -318,7 +318,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   }
   drainer.join();
   if (!has_drained) {
-    worker.Warn("not all waits could be given back; others go on with them");
+    worker.Warn("not all waits could be given back; others take them over");
   }
 }
 

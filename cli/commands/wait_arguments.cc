@@ -360,8 +360,8 @@ absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
   std::sort(labels.begin(), labels.end());
   const auto twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        *twice, ": the label of two targets; give each one of its own"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(*twice, ": the label of two targets; give each its own"));
   }
   return absl::OkStatus();
 }

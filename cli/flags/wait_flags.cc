@@ -110,7 +110,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
             "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
   flags.Add("absent-timeout", "30s",
-            "limit for a target of which nothing was found", absent_timeout_);
+            "limit for a target that no poll has found", absent_timeout_);
   flags.Add(
       "retry-after", "ignore", "honour or ignore a target's hint when to poll",
       [this](std::string_view text) {

@@ -211,10 +211,11 @@ absl::Status AllowedTargets::Check(std::string_view target) const {
       return absl::OkStatus();
     }
   }
-  return Invalid(absl::StrCat("targets: ", name,
-                              " is not allowed; whoever starts this server can "
-                              "allow it by --allow=",
-                              name));
+  return Invalid(
+      absl::StrCat("targets: ", name,
+                   " is not allowed; to allow it, start this server with "
+                   "--allow=",
+                   name));
 }
 
 absl::StatusOr<absl::Duration> ParseSlice(const nlohmann::json& arguments) {
