@@ -265,8 +265,8 @@ absl::Status Remove(const Call& call, const std::string& key) {
       absl::FormatDuration(kReplaceLimit), "; start one, and add it again"));
 }
 
-// Replaces the waits for other targets that have keys of `requests`. Returns
-// how many there were.
+// Replaces the waits for other targets that have the keys of `requests`.
+// Returns their number.
 absl::StatusOr<int64_t> Replace(const Call& call,
                                 const std::vector<DurableRequest>& requests) {
   int64_t replaced = 0;

@@ -67,7 +67,7 @@ constexpr std::string_view kNotes =
 
 constexpr std::array kEndingSignals = {SIGTERM, SIGINT, SIGHUP};
 constexpr std::chrono::seconds kErrorGap(1);
-// Waits that a worker holds at most, for each of its threads.
+// Maximum number of waits that a worker holds for each of its threads.
 constexpr int kHeldPerThread = 100;
 
 struct Arguments {
@@ -232,7 +232,7 @@ std::string Introduction(const std::string& name, const DurableStats& stats,
 }
 
 // Returns the introductions, or an error if the store does not answer, or
-// divides a name otherwise.
+// divides a name differently.
 absl::StatusOr<std::vector<std::string>> CheckStore(
     const std::shared_ptr<WaitStore>& store, const Arguments& arguments,
     const std::vector<std::string>& names) {
@@ -279,7 +279,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   const auto end_work = [&] {
     has_drained = waits->Drain(drain);
     loop.Post([&] { worker.jobs().Close(); });
-    // Joins the threads, which the loop lets go.
+    // Joins the threads, whose jobs the loop ends.
     waits = nullptr;
     loop.Post([&] { has_ended = true; });
   };
