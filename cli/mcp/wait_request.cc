@@ -82,8 +82,8 @@ absl::Status Invalid(const absl::AlphaNum& what) {
   return absl::InvalidArgumentError(what.Piece());
 }
 
-// Returns whether an expression of jq contains one of the names that read what
-// is not in the answer. `.env` is a member of the answer.
+// Returns whether an expression of jq contains one of the names that read
+// something outside of the answer. `.env` is a member of the answer.
 bool ReadsMoreThanTheAnswer(std::string_view expression) {
   static constexpr std::array<std::string_view, 7> kNames = {
       "env", "ENV", "import", "include", "input", "inputs", "modulemeta"};
