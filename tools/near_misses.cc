@@ -34,7 +34,7 @@ class TagReader {
  public:
   explicit TagReader(std::string_view xml) : rest_(xml) {}
 
-  // Returns the next tag, or nullopt at the end or where the text is not XML.
+  // Returns the next tag, or nullopt at the end or if the text is not XML.
   std::optional<Tag> Next() {
     while (SkipTo("<")) {
       if (Consume("![CDATA[")) {

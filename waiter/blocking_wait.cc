@@ -104,7 +104,7 @@ void BlockingWait(const WaitPolicy& policy, const BlockingInputs& inputs,
   std::optional<absl::BitGenRef> given_gen = inputs.gen;
   GivenOrOwnGen gen(given_gen.has_value() ? &*given_gen : nullptr, own_gen);
   const auto stop_requested = [&] { return inputs.stop.stop_requested(); };
-  // Hooks are short: what they take matters when the deadline is near.
+  // Hooks are short: their time matters only near the deadline.
   const auto read_clock = [&] {
     return clock.MonotonicNowBefore(loop.deadline());
   };

@@ -98,7 +98,7 @@ class BootTimeClock final : public Clock {
     return std::chrono::steady_clock::now();
   }
 
-  // No condition waits by this clock, so a sleep looks at it now and then.
+  // No condition variable can use this clock, so a sleep reads it now and then.
   void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
                   std::string_view who) override {
     Clock& clock = GetRealClock();
@@ -111,7 +111,7 @@ class BootTimeClock final : public Clock {
   }
 
  private:
-  // So late is a sleep at most whose time came during a suspension.
+  // If the end of a sleep comes during a suspension, it is at most this late.
   static constexpr std::chrono::nanoseconds kLongestSleep =
       std::chrono::seconds(1);
 };

@@ -84,7 +84,7 @@ std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
 Delay BackoffBySource(ActiveWait& wait, MonotonicTime now,
                       const Backoff& backoff, absl::BitGenRef gen) {
   BackoffProgress& progress = wait.state.growth.not_ready;
-  // As far on the backoff as if all polls had followed it: a throttled delay is
+  // Advances the backoff as if all polls had followed it: a throttled delay is
   // not shorter than its next one.
   const auto advance = [&] {
     backoff.AdvanceTo(now - wait.state.start, progress);

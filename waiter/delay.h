@@ -134,7 +134,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Delay DelayByOptions(
 struct LastPollRules {
   // The poll begins this long before the deadline.
   std::chrono::nanoseconds lead;
-  // A delay that leaves no more time is the last one.
+  // A delay that leaves no more time than this is the last one.
   std::chrono::nanoseconds gap;
   // Lower bound of that delay, even within the lead.
   std::chrono::nanoseconds min_delay;
@@ -160,9 +160,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Delay FitToDeadline(ActiveWait& wait,
       SleepReason::kFinalPoll};
 }
 
-// Returns whether notifications do not cut a sleep short that `reason` decided.
-// `min_delay` is what `MinDelay` returns now: a brief report forgets what that
-// needs.
+// Returns whether notifications do not cut short a sleep that `reason` decided.
+// `min_delay` is what `MinDelay` returns now: a brief report later lacks what
+// that needs.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool IsFixed(
     const ActiveWait& wait, SleepReason reason,
     std::chrono::nanoseconds min_delay) {

@@ -43,7 +43,7 @@ constexpr auto kKotlinTransient = std::to_array<std::string_view>({
 });
 constexpr auto kAwsTransientHttp = std::to_array<int>({500, 502, 503, 504});
 
-// botocore counts PriorRequestNotComplete here as well.
+// botocore also counts PriorRequestNotComplete here.
 constexpr auto kBotocoreTransient = std::to_array<std::string_view>({
     "RequestTimeout",
     "RequestTimeoutException",
@@ -194,8 +194,8 @@ ErrorClassifier ErrorClassifier::AwsGoV1() {
   return ErrorClassifier(kTable);
 }
 
-// A change sets one of three fields. The others hold what no error has: an
-// empty code, the status 0, OK.
+// A change sets one of three fields. The others hold a value that no error has:
+// an empty code, the status 0, OK.
 ErrorClassifier ErrorClassifier::With(std::string_view error_code,
                                       PollStatus status) const {
   return With(Change{.error_code = std::string(BareName(error_code)),

@@ -33,7 +33,7 @@ struct FinalState {
   // Number of polls in a row that found the status of the last one.
   int64_t streak_length;
   MonotonicTime streak_started;
-  // The server's, after the last poll; zero if it decides nothing.
+  // The server's `retry_after` of the last poll; zero if it decides nothing.
   std::chrono::nanoseconds retry_after;
   // True if the wait was ended before a poll in progress had answered.
   bool unanswered;

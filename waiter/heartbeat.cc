@@ -13,7 +13,7 @@ bool Heartbeat::IsDue(absl::Duration elapsed) {
     next_ = absl::Seconds(30);
     return true;
   }
-  // Ends, as the time to double becomes infinite.
+  // The loop ends, as the doubled time becomes infinite.
   next_ = absl::Minutes(1);
   while (next_ <= elapsed && next_ < absl::InfiniteDuration()) next_ *= 2;
   return true;

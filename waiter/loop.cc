@@ -187,9 +187,9 @@ void WaitLoop::EndWithError(MonotonicTime now, absl::Status error) {
 
 namespace {
 
-// Returns the time that a poll gets which begins at the deadline or later: what
-// the options give the last poll or each poll, otherwise twice the longest poll
-// so far, but at least 1 s and at most 10 s.
+// Returns the time limit of a poll that begins at the deadline or later:
+// `final_poll_timeout` or `poll_timeout` if set. Otherwise that is twice the
+// longest poll so far, but at least 1 s and at most 10 s.
 nanoseconds TimeAtDeadline(const internal::ActiveWait& wait) {
   if (wait.policy.durations().final_poll_timeout > nanoseconds::zero()) {
     return wait.policy.durations().final_poll_timeout;

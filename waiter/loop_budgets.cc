@@ -67,7 +67,7 @@ std::optional<Delay> LimiterDelay(const ActiveWait& wait, MonotonicTime now) {
   RateLimiter* const limiter = wait.policy.options().budgets.rate_limiter.get();
   if (limiter == nullptr) return std::nullopt;
   const MonotonicTime start = limiter->Acquire(now);
-  // A limiter delays polls, and takes none away: the last one passes.
+  // A limiter only delays polls: the last one passes.
   if (start <= now || now >= wait.state.deadline) return std::nullopt;
   return Delay{std::min(start, wait.state.deadline) - now,
                SleepReason::kRateLimit};

@@ -17,8 +17,8 @@
 
 namespace waiter::internal {
 
-// Pays for the next poll from the quota. If the tokens are there only later,
-// lengthens `delay` by the time until then and raises `min_delay` to it.
+// Pays for the next poll from the quota. If the quota will have the tokens only
+// later, lengthens `delay` by the time until then and raises `min_delay` to it.
 // Returns false if the wait ends in place of the poll.
 bool BookPoll(ActiveWait& wait, MonotonicTime now, Delay& delay,
               std::chrono::nanoseconds& min_delay);

@@ -100,7 +100,7 @@ void SaveCheckpoint(const ActiveWait& wait, MonotonicTime now,
 
 // Ends.
 
-// Ends a wait at `now` whose last answer, if that ends it, came at `answered`.
+// Ends a wait at `now`. If its last answer ends it, that came at `answered`.
 NextStep Finish(ActiveWait& wait, StopReason reason, MonotonicTime answered,
                 MonotonicTime now);
 inline NextStep Finish(ActiveWait& wait, StopReason reason, MonotonicTime now) {

@@ -8,8 +8,8 @@
 //   NextStep step = internal::LoopSteps::OnPoll(loop, now, gen, stop_requested,
 //                                               read_time);
 //
-// `WaitLoop::OnPoll` and `OnWake` are these with types that are erased, so
-// every driver decides alike. decide.h has the decisions.
+// `WaitLoop::OnPoll` and `OnWake` are the same with erased types, so all
+// drivers decide alike. decide.h has the decisions.
 
 #ifndef WAITER_LOOP_STEPS_H_
 #define WAITER_LOOP_STEPS_H_

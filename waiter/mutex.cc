@@ -62,7 +62,7 @@ class Sleeper {
   void Sleep(nanoseconds limit) {
     using Ticks = std::chrono::duration<int64_t, std::ratio<1, 10'000'000>>;
     LARGE_INTEGER due;
-    // Negative: from now on, whatever becomes of the wall clock.
+    // Negative: from now on, independently of the wall clock.
     due.QuadPart = -std::chrono::ceil<Ticks>(limit).count();
     SetWaitableTimer(timer_, &due, 0, nullptr, nullptr, FALSE);
     const HANDLE either[] = {woken_, timer_};
@@ -75,7 +75,7 @@ class Sleeper {
     constexpr DWORD kHighResolution = 2;
     timer_ = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
                                     TIMER_ALL_ACCESS);
-    // Before Windows 10 1803, timers are as coarse as all else: 16 ms.
+    // Before Windows 10 1803, all timers are this coarse: 16 ms.
     if (timer_ == nullptr)
       timer_ = CreateWaitableTimerW(nullptr, TRUE, nullptr);
   }
@@ -98,8 +98,8 @@ void Condition::Sleep(Limit... limit) {
   mutex_.unlock();
   sleeper.Sleep(limit...);
   mutex_.lock();
-  // It is still there if the limit was first, or if a notification after the
-  // limit of an earlier sleep has ended this one.
+  // The sleeper is still in the list if the limit came first, or if this sleep
+  // ended by a notification that came after the limit of an earlier one.
   std::erase(sleepers_, sleeper.woken());
 }
 

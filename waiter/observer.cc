@@ -144,7 +144,7 @@ namespace internal {
 
 std::shared_ptr<WaitObserver> Nobody() {
   static WaitObserver& nobody = *new WaitObserver;
-  // Without an owner there is nothing to count.
+  // Without an owner there is no reference count.
   return {std::shared_ptr<void>(), &nobody};
 }
 

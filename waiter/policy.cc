@@ -55,7 +55,7 @@ std::shared_ptr<const Backoff> MakeBackoff(const absl::Status& status,
   if (status.ok() && options != Options()) {
     return std::make_shared<const Backoff>(options);
   }
-  // Without an owner there is nothing to count.
+  // Without an owner there is no reference count.
   return {std::shared_ptr<const void>(), &DefaultBackoff<Options>()};
 }
 

@@ -87,7 +87,8 @@ WaitOptions AwsPolling(absl::Duration max_wait_interval, int64_t max_attempts) {
   return options;
 }
 
-// Returns the delays of the AWS SDKs, which counts attempts of any status.
+// Returns the delay function of the AWS SDKs, which counts attempts of any
+// status.
 DelayFunction SdkDelays(const BackoffOptions& backoff,
                         const BackoffOptions& throttled,
                         absl::Duration overshoot) {
@@ -252,8 +253,7 @@ AwsRetryOptions AwsDynamoDb2026() {
 
 WaitOptions SmithyWaiter(Duration min_delay, Duration max_delay) {
   const BackoffOptions backoff = {
-      // A backoff may start at zero; a Smithy waiter may not, so that
-      // `Validate`
+      // A backoff may start at zero. A Smithy waiter may not, so `Validate`
       // must reject it.
       .initial_delay = min_delay > absl::ZeroDuration()
                            ? min_delay

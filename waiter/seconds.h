@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Seconds as floating-point numbers, in which budgets calculate.
+// Seconds as floating-point numbers, for the calculations of budgets.
 
 #ifndef WAITER_SECONDS_H_
 #define WAITER_SECONDS_H_

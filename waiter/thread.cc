@@ -26,7 +26,7 @@ HomeProcess HomeProcess::Current() {
 }
 
 Thread::~Thread() {
-  // The destructor of a thread that nothing has joined ends the program.
+  // The destructor of a thread that was not joined would end the program.
   if (IsGone()) std::construct_at(&thread_);
 }
 

@@ -84,7 +84,7 @@ enum PollForm : uint8_t { kNoPoll, kOwnPoll, kAsLastPoll, kAsFirstError };
 
 std::string_view Cut(std::string_view text, size_t size) {
   if (text.size() <= size) return text;
-  // Not within a character of UTF-8.
+  // Does not cut within a UTF-8 character.
   while (size > 0 && (static_cast<uint8_t>(text[size]) & 0xC0) == 0x80) --size;
   return text.substr(0, size);
 }
@@ -271,7 +271,7 @@ class TokenCodec {
                           const ClockReading& now);
 
   // Returns nullopt unless the bytes are a token of this version, whose magic
-  // and checksum are not looked at. `written` gets the time of that.
+  // and checksum are not checked. `written` gets the token's time.
   static std::optional<SavedWait> Decode(std::string_view bytes,
                                          const ClockReading& now,
                                          absl::Time& written);
@@ -369,7 +369,7 @@ std::optional<SavedWait> TokenCodec::Decode(std::string_view bytes,
     return (flags & FlagIf(true, flag)) != 0;
   };
   written = absl::FromUnixNanos(from.Signed());
-  // A step back of the wall clock does not count.
+  // A step back of the wall clock is ignored.
   const nanoseconds away =
       std::clamp(absl::ToChronoNanoseconds(now.wall - written),
                  nanoseconds::zero(), nanoseconds(kCentury));
@@ -393,10 +393,11 @@ std::optional<SavedWait> TokenCodec::Decode(std::string_view bytes,
   saved.wake_up = std::min(saved.wake_up, state.deadline);
   state.slept = nanoseconds(from.Count(kCentury));
   state.longest_poll = nanoseconds(from.Count(kCentury));
-  // Far from where counting on would overflow.
+  // Small enough that further counting does not overflow.
   report.attempts = from.Count(INT64_MAX / 2);
   for (int64_t& count : report.counts) count = from.Count(report.attempts);
-  // Less than all if the wait had a brief report once, which has no counts.
+  // The counts add up to less if the wait once had a brief report, which has
+  // none.
   int64_t uncounted = report.attempts;
   for (const int64_t count : report.counts) {
     if (count > uncounted) from.Fail();

@@ -220,7 +220,7 @@ absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
     if (!request.ok()) return request.status();
     if (!keys.insert(request->key).second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          request->key, ": the key of two targets; give each one of its own"));
+          request->key, ": the key of two targets; give each its own"));
     }
     request->timeout = arguments.timeout;
     request->first_delay = arguments.first_delay;
@@ -265,8 +265,8 @@ absl::Status Remove(const Call& call, const std::string& key) {
       absl::FormatDuration(kReplaceLimit), "; start one, and add it again"));
 }
 
-// Replaces the waits for other targets that have keys of `requests`. Returns
-// how many there were.
+// Replaces the waits for other targets that have the keys of `requests`.
+// Returns their number.
 absl::StatusOr<int64_t> Replace(const Call& call,
                                 const std::vector<DurableRequest>& requests) {
   int64_t replaced = 0;

@@ -25,9 +25,9 @@ class DurableCommand : public Subcommand {
   std::vector<std::string> FlagNames() const override;
 
   // Returns 1 from `status` if more waits are overdue than --max-overdue
-  // allows, from `show`, `notify` and `cancel` if there is no such wait, and
-  // from `check` if it has found something, also if it has repaired that.
-  // Returns `kOwnFailure` if the store cannot be asked.
+  // allows. Also returns 1 from `show`, `notify` and `cancel` if there is no
+  // such wait, and from `check` if it has found something, even if it has
+  // repaired it. Returns `kOwnFailure` if the store cannot be asked.
   int Run(const Invocation& invocation) const override;
 };
 

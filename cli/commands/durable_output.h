@@ -39,12 +39,12 @@ std::string DurableAddedJson(std::string_view name, int64_t added,
 std::string DurableText(const DurableStatus& status, absl::Time now);
 std::string DurableLookText(const DurableLook& look);
 
-// Lines, and a line without its end, for a move.
+// Return lines, and a line without its end, about a move.
 std::string DurableMoveText(const DurableMoveReport& report);
 std::string DurableMoveJson(std::string_view name,
                             const DurableMoveReport& report);
 
-// Lines, and a line without its end, for what a check has found.
+// Return lines, and a line without its end, about what a check has found.
 std::string DurableCheckText(const DurableCheckReport& report, bool repairs);
 std::string DurableCheckJson(std::string_view name,
                              const DurableCheckReport& report, bool repairs);

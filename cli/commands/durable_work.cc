@@ -67,7 +67,7 @@ constexpr std::string_view kNotes =
 
 constexpr std::array kEndingSignals = {SIGTERM, SIGINT, SIGHUP};
 constexpr std::chrono::seconds kErrorGap(1);
-// Waits that a worker holds at most, for each of its threads.
+// Maximum number of waits that a worker holds for each of its threads.
 constexpr int kHeldPerThread = 100;
 
 struct Arguments {
@@ -95,11 +95,11 @@ Flags MakeFlags(Arguments& arguments) {
               "of each.");
   flags.SetNotes(std::string(kNotes));
   arguments.store.AddTo(flags);
-  flags.Add("parallel", "16", "polls and programs that run at once",
+  flags.Add("parallel", "16", "polls and programs that run in parallel",
             arguments.parallel, 1, 128);
   flags.AddSwitch("allow-exec", "poll exec: targets; the store says which",
                   arguments.allow_exec);
-  flags.Add("lease", "15s", "when others go on with the waits of a dead worker",
+  flags.Add("lease", "15s", "when others take over a dead worker's waits",
             arguments.lease);
   flags.Add("retain", "24h", "how long results are kept", arguments.retain);
   flags.Add("drain", "25s", "time for polls and programs after SIGTERM",
@@ -232,7 +232,7 @@ std::string Introduction(const std::string& name, const DurableStats& stats,
 }
 
 // Returns the introductions, or an error if the store does not answer, or
-// divides a name otherwise.
+// divides a name differently.
 absl::StatusOr<std::vector<std::string>> CheckStore(
     const std::shared_ptr<WaitStore>& store, const Arguments& arguments,
     const std::vector<std::string>& names) {
@@ -264,7 +264,7 @@ absl::Status TroubleOf(const DurableWaits& waits,
   if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process keeps a rate of its own"));
+                   "; this process keeps its own rate"));
 }
 
 // Runs the loop until a signal has come and the worker has ended. Signals are
@@ -279,7 +279,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   const auto end_work = [&] {
     has_drained = waits->Drain(drain);
     loop.Post([&] { worker.jobs().Close(); });
-    // Joins the threads, which the loop lets go.
+    // Joins the threads, whose jobs the loop ends.
     waits = nullptr;
     loop.Post([&] { has_ended = true; });
   };
@@ -318,7 +318,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   }
   drainer.join();
   if (!has_drained) {
-    worker.Warn("not all waits could be given back; others go on with them");
+    worker.Warn("not all waits could be given back; others take them over");
   }
 }
 

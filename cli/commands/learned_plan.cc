@@ -72,7 +72,7 @@ double ShareBy(const LearnedSchedule& schedule, absl::Duration time) {
   return share;
 }
 
-// Returns durations that are spread as the known ones.
+// Returns durations that are spread like the known ones.
 std::vector<absl::Duration> TypicalDurations(const LearnedSchedule& schedule) {
   std::vector<absl::Duration> durations;
   const double known = KnownShare(schedule);

@@ -31,11 +31,13 @@ using Group = std::vector<const LoggedWait*>;
 
 constexpr size_t kFewestWaits = 8;
 constexpr size_t kMostWaits = 128;  // As many as the model keeps.
-// The waits are played in so many parts, each by what the others know.
+// The waits are played in this many parts, each with the knowledge of the
+// others.
 constexpr size_t kParts = 8;
-// For each wait, so many ends between its last two polls.
+// For each wait, this many ends between its last two polls.
 constexpr int kEnds = 4;
-// How much later learned delays may be, and how much has to be saved.
+// How late learned delays may be, and how many polls they may make, as shares
+// of the log's.
 constexpr double kAsLate = 1.1;
 constexpr double kWorthIt = 0.9;
 

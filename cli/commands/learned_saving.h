@@ -37,9 +37,9 @@ struct LearnedSaving {
 
 // Plays each wait with learned delays that know a part of the other waits, and
 // not itself. Chooses a cost of polls at which they are about as late as the
-// waits of the log. Returns nullopt if that takes no fewer polls, or if there
-// are fewer than 8 waits of any target, or of all if no target has more than
-// one.
+// waits of the log. Returns nullopt if that takes no fewer polls, or if no
+// target has 8 waits. If no target has more than one, the waits of all targets
+// count together.
 std::optional<LearnedSaving> SavingOf(const std::vector<LoggedWait>& waits);
 
 // Returns lines that say what is saved, and the command for it.

@@ -132,7 +132,7 @@ class Server : private McpHost {
     const bool exited = end.how == ProcessEnd::How::kExited;
     session_.WaitEnded(id, exited ? end.code : kOwnFailure,
                        end.err.empty() && !exited ? Describe(end) : end.err);
-    // It is this call's process.
+    // This is a call by that process, which must outlive it.
     ended_.push_back(std::move(waits_[id].process));
     waits_.erase(id);
   }

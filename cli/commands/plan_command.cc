@@ -191,7 +191,7 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
     if (arguments.charts.wanted()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " has ", operations.size(),
-                       " operations; name that of the chart, such as --from=",
+                       " operations; name one for the chart, such as --from=",
                        FormatLearnedName({path, operations[0]})));
     }
     out << (arguments.json

@@ -22,7 +22,7 @@ class ReportCommand : public Subcommand {
   std::string_view name() const override { return "report"; }
   std::vector<std::string> FlagNames() const override;
 
-  // Returns `kUsageError` also for a file that cannot be read or is not a log.
+  // Also returns `kUsageError` for a file that cannot be read or is not a log.
   // The file `-` is standard input.
   int Run(const Invocation& invocation) const override;
 };

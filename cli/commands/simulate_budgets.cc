@@ -53,8 +53,8 @@ Flags::Reader ReadNumber(double& value) {
 
 Flags BudgetsFlags(BudgetsArguments& arguments) {
   Flags flags("waiter simulate budgets", "[FLAG...]",
-              "Simulates processes that poll one API, each with a limiter of "
-              "its own and with\na limiter that they share.");
+              "Simulates processes that poll one API, each with its own "
+              "limiter and with\none that they share.");
   sim::BudgetsOptions& options = arguments.options;
   flags.Add("processes", "100", "number of processes", options.processes, 1,
             1000);
@@ -66,7 +66,7 @@ Flags BudgetsFlags(BudgetsArguments& arguments) {
             options.every);
   flags.Add("polls-per-second", "100", "limit of the API",
             ReadNumber(options.polls_per_second));
-  flags.Add("burst", "100", "polls that it accepts at once after a pause",
+  flags.Add("burst", "100", "polls that it accepts together after a pause",
             ReadNumber(options.burst));
   flags.Add("duration", "4m", "time to simulate", options.duration);
   flags.Add("events", "60s:move:40,...",

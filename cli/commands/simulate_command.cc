@@ -196,7 +196,7 @@ Flags FleetFlags(FleetArguments& arguments) {
             });
   flags.AddSwitch("shared-ready", "all clients wait for the same operation",
                   arguments.shared_ready);
-  flags.Add("start-spread", "10s", "clients start within this; default at once",
+  flags.Add("start-spread", "10s", "clients start within this time; default 0",
             options.start_spread);
   flags.Add("network", "10ms", "mean time of a message, each way",
             options.network.mean);

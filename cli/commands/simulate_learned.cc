@@ -64,7 +64,7 @@ std::string GuardText(double max_relative_lateness) {
 }
 
 std::string SettingText(const sim::LearnedRuns& runs) {
-  return absl::StrCat(runs.has_default_target ? "as late as the default curve"
+  return absl::StrCat(runs.has_default_target ? "as late as the default backoff"
                                               : "a poll is worth 1 s",
                       ", ", GuardText(runs.max_relative_lateness));
 }
@@ -139,7 +139,7 @@ void PrintRegret(absl::Span<const sim::LearnedRow> rows, std::ostream& out) {
 
 void PrintEqualLateness(absl::Span<const sim::EqualLatenessRow> rows,
                         std::ostream& out) {
-  out << "\nPolls at the lateness of the default curve, after 20\n"
+  out << "\nPolls at the lateness of the default backoff, after 20\n"
       << absl::StrFormat("%-21s %8s %8s %8s %9s %7s\n", "", "lateness",
                          "default", "learned", "optimum", "target");
   for (const sim::EqualLatenessRow& row : rows) {
@@ -207,7 +207,7 @@ charts::Chart RulesChart(absl::Span<const sim::LearnedRow> rows) {
           .Number("polls", cost.polls)
           .Number("lateness", cost.lateness);
     };
-    add("default curve", row.default_curve);
+    add("default backoff", row.default_curve);
     add("best fixed interval", row.fixed);
     add("EWMA", row.ewma);
     add("first poll at the median", row.first_poll_at_median);

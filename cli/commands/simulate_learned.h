@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `waiter simulate learned`: shows what learned delays save, and what they cost
-// where they are wrong.
+// if they are wrong.
 
 #ifndef WAITER_CLI_COMMANDS_SIMULATE_LEARNED_H_
 #define WAITER_CLI_COMMANDS_SIMULATE_LEARNED_H_
@@ -19,7 +19,7 @@ namespace waiter::cli {
 std::vector<std::string> LearnedFlagNames();
 
 // Runs it with the arguments after "learned". Writes tables, with a verdict
-// beside each target.
+// next to each target.
 absl::Status SimulateLearnedCommand(const Invocation& invocation);
 
 }  // namespace waiter::cli

@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::string_view kTargetsVariable = "WAITER_TARGETS";
 
-// Most bytes of a file of targets.
+// Maximum size of a file of targets, in bytes.
 constexpr size_t kLargestFile = size_t{1} << 20;
 
 constexpr char kTargetsNotes[] =
@@ -129,7 +129,7 @@ bool HasLogin(const Target& target) {
            server->database.empty());
 }
 
-// Removes targets that come again in the same words.
+// Removes repeated targets that are written the same way.
 void RemoveRepeated(std::vector<Target>& targets) {
   std::multimap<std::string, size_t> known;
   std::vector<Target> kept;
@@ -146,7 +146,7 @@ void RemoveRepeated(std::vector<Target>& targets) {
   targets = std::move(kept);
 }
 
-// Makes the labels of URLs differ that differ only in parts that are not shown.
+// Makes labels distinct if their URLs differ only in parts that are not shown.
 void NumberEqualTexts(std::vector<Target>& targets) {
   std::map<std::string, std::set<std::string>> urls;
   for (Target& target : targets) {
@@ -360,8 +360,8 @@ absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
   std::sort(labels.begin(), labels.end());
   const auto twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        *twice, ": the label of two targets; give each one of its own"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(*twice, ": the label of two targets; give each its own"));
   }
   return absl::OkStatus();
 }

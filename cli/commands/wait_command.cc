@@ -124,7 +124,7 @@ std::string OperationOf(const WaitArguments& arguments,
   const std::optional<LearnedName>& learn = arguments.wait().learn();
   if (!learn.has_value()) return "";
   if (!learn->operation.empty()) return learn->operation;
-  // An end takes another time than a start.
+  // A target takes a different time to go than to become ready.
   return arguments.wait().gone() ? absl::StrCat("gone ", text) : text;
 }
 
@@ -132,7 +132,7 @@ bool IsHttp(const Target& target) {
   return target.scheme->flags == RequestFlags::kAll;
 }
 
-// Returns the time for which a target may hold a request.
+// Returns how long a target may hold a request.
 absl::Duration HoldOf(const WaitArguments& arguments, const Target& target) {
   if (!IsHttp(target)) return absl::ZeroDuration();
   const absl::StatusOr<HttpOptions> http =
@@ -322,7 +322,7 @@ absl::Status SharedStatus(const SharedRateLimiter* limiter) {
   if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process kept a rate of its own"));
+                   "; this process kept its own rate"));
 }
 
 // Waits as `arguments` ask. All processes that it started have ended when it

@@ -315,7 +315,7 @@ absl::Status Flags::UnknownFlag(std::string_view name) const {
 
 absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
   flag.source = Source::kVariable;
-  // Files of variables that Windows wrote have it.
+  // Lines in files of variables from Windows end with it.
   absl::ConsumeSuffix(&text, "\r");
   absl::Status status = flag.reader != nullptr ? flag.reader(text)
                         : absl::SimpleAtob(text, flag.value)

@@ -107,7 +107,7 @@ std::optional<absl::Duration> Pace(const DelayRequest& request,
   const absl::Duration limit =
       std::clamp(request.elapsed / 20, kMinPace, kMaxPace);
   if (computed <= limit) return computed;
-  // Not all of many processes poll at the same time.
+  // Otherwise many processes would poll at the same time.
   return std::max(request.retry_after, absl::Uniform(gen, 0.9, 1.0) * limit);
 }
 

@@ -43,8 +43,8 @@ class PolicyFlags {
   void AddDelaysTo(Flags& flags, std::string_view limit = "");
 
   // Returns the policy that the flags ask for, with the defaults of
-  // `WaitOptions` where no flag was given. Returns an error with the names of
-  // flags that contradict each other.
+  // `WaitOptions` for flags that were not given. Returns an error with the
+  // names of flags that contradict each other.
   absl::StatusOr<WaitOptions> Options(const Flags& flags) const;
 
   // Returns the delays of a wait whose command line chooses none. They are the

@@ -40,8 +40,8 @@ bool HasOwnVariables(absl::Span<const std::string> environment);
 // Writes a line for each variable that is set, whose name begins with
 // `WAITER_`, and that stands for none of `flags`. Writes none for variables
 // that `waiter` sets for its probes (WAITER_ATTEMPT, WAITER_ELAPSED_MS,
-// WAITER_DEADLINE_MS, WAITER_TARGET), so that a probe may call `waiter`, and
-// none for WAITER_TEST_... and for those that Kubernetes sets for a service
+// WAITER_DEADLINE_MS, WAITER_TARGET), so that a probe may call `waiter`. Also
+// ignores WAITER_TEST_... and variables that Kubernetes sets for a service
 // called waiter, such as WAITER_PORT=tcp://10.0.0.1:80.
 void WarnOfUnknownVariables(absl::Span<const std::string> environment,
                             absl::Span<const std::string> flags,

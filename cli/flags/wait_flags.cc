@@ -44,7 +44,7 @@ absl::StatusOr<double> ReadPollCost(std::string_view text) {
   return absl::ToDoubleSeconds(*cost);
 }
 
-// Refuses a confirmation for which the limits leave no room.
+// Refuses a confirmation that does not fit into the limits.
 absl::Status CheckCanSucceed(const Flags& flags, const WaitOptions& policy) {
   const bool holds = policy.confirm.hold_for > absl::ZeroDuration();
   const int64_t polls =
@@ -110,7 +110,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
             "errors of a target to tolerate; default any number", max_errors_,
             0, kMostCounted);
   flags.Add("absent-timeout", "30s",
-            "limit for a target of which nothing was found", absent_timeout_);
+            "limit for a target that no poll has found", absent_timeout_);
   flags.Add(
       "retry-after", "ignore", "honour or ignore a target's hint when to poll",
       [this](std::string_view text) {
@@ -201,7 +201,7 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   if (absl::Status status = ApplySlice(flags, options); !status.ok()) {
     return status;
   }
-  // The only poll has all the time of a poll.
+  // With a limit of zero, the only poll has the full time of a poll.
   if (*options.policy.timeout > absl::ZeroDuration()) {
     options.policy.polls.last_timeout = kFinalPollTimeout;
   }

@@ -12,8 +12,8 @@
 
 namespace waiter::cli {
 
-// Each function returns what the call after which it is named returns, and sets
-// `errno` if it fails.
+// Each function returns what the call in its comment returns, and sets `errno`
+// if it fails.
 
 // Like fcntl(2) with O_NONBLOCK.
 int SetNonBlocking(int fd);

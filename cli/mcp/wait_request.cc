@@ -82,8 +82,8 @@ absl::Status Invalid(const absl::AlphaNum& what) {
   return absl::InvalidArgumentError(what.Piece());
 }
 
-// Returns whether an expression of jq contains one of the names that read what
-// is not in the answer. `.env` is a member of the answer.
+// Returns whether an expression of jq contains one of the names that read
+// something outside of the answer. `.env` is a member of the answer.
 bool ReadsMoreThanTheAnswer(std::string_view expression) {
   static constexpr std::array<std::string_view, 7> kNames = {
       "env", "ENV", "import", "include", "input", "inputs", "modulemeta"};
@@ -211,10 +211,11 @@ absl::Status AllowedTargets::Check(std::string_view target) const {
       return absl::OkStatus();
     }
   }
-  return Invalid(absl::StrCat("targets: ", name,
-                              " is not allowed; whoever starts this server can "
-                              "allow it by --allow=",
-                              name));
+  return Invalid(
+      absl::StrCat("targets: ", name,
+                   " is not allowed; to allow it, start this server with "
+                   "--allow=",
+                   name));
 }
 
 absl::StatusOr<absl::Duration> ParseSlice(const nlohmann::json& arguments) {

@@ -36,9 +36,9 @@ struct SocketAddress {
   std::string ToString() const;
 };
 
-// Returns the addresses of a host for which no name server is needed: one for a
-// numeric address, both loopback addresses for localhost (RFC 6761, section
-// 6.3), otherwise none.
+// Returns the addresses of a host that needs no name server: one for a numeric
+// address, both loopback addresses for localhost (RFC 6761, section 6.3),
+// otherwise none.
 std::vector<SocketAddress> FixedAddresses(const std::string& host,
                                           uint16_t port);
 

@@ -23,7 +23,8 @@ absl::Duration StartOf(const LoggedPoll& poll) {
                   poll.elapsed - poll.latency.value_or(absl::ZeroDuration()));
 }
 
-// Adds what the polls of one wait saw, if they saw something.
+// Adds the wait that made these polls, if they say something about its
+// duration.
 void AddWait(const std::vector<const LoggedPoll*>& polls,
              std::vector<LoggedWait>& waits) {
   LoggedWait wait = {.target = polls.front()->target, .duration = {}};

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The waits in a log, and how long what they waited for took:
+// The waits in a log, and how long the operations took that they waited for:
 //
 //   for (const waiter::cli::LoggedWait& wait : waiter::cli::WaitsOf(log)) {
 //     model.Record(wait.target, wait.duration);
@@ -33,8 +33,8 @@ struct LoggedWait {
 
 // Returns the waits of all runs in the log, which may be the logs of several
 // runs one after the other, in the order in which they end. Leaves out waits
-// that say nothing about durations, as their first poll found the target ready
-// or none found it not ready.
+// that say nothing about durations: their first poll found the target ready, or
+// none found it not ready.
 std::vector<LoggedWait> WaitsOf(const RunLog& log);
 
 }  // namespace waiter::cli

@@ -29,10 +29,11 @@ namespace waiter::cli {
 //
 // Limits the lines of a target that changes all the time. After a line about a
 // change, the next follows 1 s later at the earliest, then 2 s, 4 s, up to a
-// minute; the gaps start again when the target has said the same for a minute.
-// A delayed line tells the latest state, and skips states in between. The first
+// minute. The gaps start again when the target has said the same for a minute.
+// A delayed line has the latest state, and skips states in between. The first
 // line with a class (NOT_READY, FATAL and so on) is not delayed. All targets
-// together write at most 100 such lines at once, and one per second after that.
+// together write at most 100 such lines in a burst, and one per second after
+// that.
 class PlainProgress : public RunListener {
  public:
   enum class Lines : uint8_t { kChanges, kPolls };

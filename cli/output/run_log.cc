@@ -34,7 +34,7 @@ constexpr std::array<PollStatus, 5> kStatuses = {
     PollStatus::kSuccess, PollStatus::kNotReady, PollStatus::kThrottled,
     PollStatus::kServerError, PollStatus::kFailed};
 
-// Reads the members of one line; the first that is wrong stays as `error`.
+// Reads the members of one line. Keeps the first error.
 class Line {
  public:
   explicit Line(const nlohmann::json& value) : value_(value) {}

@@ -34,18 +34,18 @@ struct Finding {
   std::string hint = {};
 
   // Whether the target is certainly not there, such as a port that refuses or a
-  // file that does not exist. Other errors tell nothing about that.
+  // file that does not exist. Other errors say nothing about that.
   bool absent = false;
 
   // Whether the name of its host is not known, which may be misspelled.
   bool no_host = false;
 
-  // Whether the target answered well, but not as it was asked to: what a
-  // condition asks for does not hold.
+  // Whether the target answered well, but a condition on the answer does not
+  // hold.
   bool unmet = false;
 
-  // Time for which the target asked not to be polled, zero if it did not ask,
-  // and the part of its answer that says so, if that is known.
+  // How long the target asked not to be polled, zero if it did not ask, and the
+  // part of its answer that says so, if that is known.
   absl::Duration retry_after = absl::ZeroDuration();
   std::string retry_after_source = {};
 

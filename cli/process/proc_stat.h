@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What Linux says about a process in /proc:
+// Reads what Linux says about a process in /proc:
 //
 //   const auto stat = waiter::cli::ReadProcStat(pid);
 //   if (stat.has_value() && stat->dead) { ... }  // A zombie.

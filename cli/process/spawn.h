@@ -28,11 +28,11 @@ struct SpawnOptions {
 };
 
 // Starts a child, sets `pid`, and returns 0; or returns the errno that says why
-// it could not be started. The child leads its own process group, has an empty
-// stdin and the given stdout and stderr, which must be above the standard
-// files, and inherits no signal mask, signal handler or file of this process.
-// Where the system can do that, the child is killed when this thread ends, so
-// that it ends with this process even if that is killed.
+// it could not be started. The child leads its own process group, and has an
+// empty stdin and the given stdout and stderr, which must be above the standard
+// files. It inherits no signal mask, signal handler or file of this process. If
+// the system can do that, the child is killed when this thread ends, so that it
+// ends with this process even if that is killed.
 int Spawn(const SpawnOptions& options, int out, int err, pid_t& pid);
 
 }  // namespace waiter::cli

@@ -19,7 +19,7 @@
 namespace waiter::cli {
 
 // A text with "://" is the URL of a PostgreSQL or Redis server, to which the
-// store connects in the background; everything else is the path of an SQLite
+// store connects in the background. Any other text is the path of an SQLite
 // file, which is created if it is missing. Returns an error of `ConnectToStore`
 // (shared_rate.h), `LoadPostgres` (postgres_library.h), `LoadSqlite`
 // (sqlite_library.h) or the functions that make the stores. No message has the
@@ -27,8 +27,8 @@ namespace waiter::cli {
 absl::StatusOr<std::shared_ptr<WaitStore>> ConnectToWaitStore(
     std::string_view url);
 
-// Returns OK, or an error if `name` is none of a wait. It does not have the
-// name, which may be a misplaced URL.
+// Returns OK, or an error if `name` is not valid for a wait. The error does not
+// contain the name, which may be a misplaced URL.
 absl::Status CheckWaitName(std::string_view name);
 
 }  // namespace waiter::cli

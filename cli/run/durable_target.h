@@ -34,9 +34,9 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
 absl::StatusOr<Target> DurableTarget(std::string_view key,
                                      std::string_view args, bool allow_exec);
 
-// Returns the value of a success, and otherwise the message of the wait without
-// its key: "timeout of 5m reached after 3 attempts in 5m; ...", or the message
-// of a failure as the poll gave it.
+// Returns the value of a success, or the message of a failure as the poll gave
+// it. Otherwise returns the message of the wait without its key: "timeout of 5m
+// reached after 3 attempts in 5m; ...".
 std::string ResultDetail(const DurableResult& result);
 
 // Returns the variables that tell a program of a result: WAITER_NAME,

@@ -36,11 +36,11 @@ class LoopJobs {
   LoopJobs& operator=(const LoopJobs&) = delete;
 
   // Blocks until a probe, which `make` makes on the loop, has answered, at most
-  // for the time of the poll and what the probe needs to end. A failure if
-  // there is no probe, and not ready after `Close`.
+  // for the time of the poll and what the probe needs to end. Returns a failure
+  // if there is no probe, and not ready after `Close`.
   Finding RunProbe(const NewProbe& make, const PollContext& context);
 
-  // Blocks until a program has ended. `terminated` after `Close`.
+  // Blocks until a program has ended. Returns `terminated` after `Close`.
   ProcessEnd RunProgram(const Command& command);
 
   // Ends what is in progress, and lets later calls return immediately.

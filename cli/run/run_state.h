@@ -37,7 +37,7 @@ struct TargetState {
   std::string label;  // Such as "db"; `text` if the target has no label.
   std::string text;   // The target as it was given.
 
-  // The present step of the wait. For `kEnded`, `reason` says why it ended.
+  // The current step of the wait. For `kEnded`, `reason` says why it ended.
   enum class Phase : uint8_t { kStarting, kPolling, kSleeping, kEnded };
   Phase phase = Phase::kStarting;
 

@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
   if (!url.starts_with(kClusterScheme)) {
     if (url.find(',', url.rfind('@') + 1) != std::string_view::npos) {
       return absl::InvalidArgumentError(
-          "several hosts are those of a cluster: redis+cluster://HOST,HOST");
+          "several hosts form a cluster: redis+cluster://HOST,HOST");
     }
     return ConnectToRedis(url, options);
   }

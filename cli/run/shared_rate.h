@@ -36,7 +36,7 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url);
 absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
     std::string_view url, const RedisClientOptions& options = {});
 
-// The same of one server, or of a cluster,
+// The same for one server, or for a cluster,
 // redis+cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...].
 absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
     std::string_view url, const RedisClientOptions& options = {});

@@ -173,7 +173,7 @@ absl::StatusOr<SavedRun> StateFile::Read(
   absl::StatusOr<SavedRun> run = ParseSavedRun(*contents);
   if (!run.ok()) return Error(std::string(run.status().message()));
   const absl::string_view advice =
-      "; remove the file to start anew, or name another one";
+      "; remove the file to start again, or name another one";
   if (run->targets.size() != targets.size()) {
     return Error(absl::StrCat("it has ", run->targets.size(),
                               " targets, and the command ", targets.size(),
@@ -181,9 +181,9 @@ absl::StatusOr<SavedRun> StateFile::Read(
   }
   for (size_t i = 0; i < targets.size(); ++i) {
     if (run->targets[i].text == targets[i]) continue;
-    return Error(
-        absl::StrCat("its target ", i + 1, " is ", run->targets[i].text,
-                     ", and that of the command ", targets[i], advice));
+    return Error(absl::StrCat("its target ", i + 1, " is ",
+                              run->targets[i].text, ", and the command's is ",
+                              targets[i], advice));
   }
   return run;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The file of --state, by which a run that was killed continues where it was:
+// The file of --state, with which a run that was killed continues:
 //
 //   {"version": 1, "started": "2026-03-01T08:00:00.25+00:00", "limit": "1m0s",
 //    "targets": [
@@ -57,15 +57,15 @@ class StateFile {
   explicit StateFile(std::string path) : path_(std::move(path)) {}
 
   // Returns what the file says, or, without a file, a run of these targets that
-  // has not started. Refuses, with kInvalidArgument, a file that is no state or
-  // that belongs to other targets.
+  // has not started. Refuses, with kInvalidArgument, a file that is not a state
+  // or that belongs to other targets.
   absl::StatusOr<SavedRun> Read(const std::vector<std::string>& targets) const;
 
   // Replaces the file in one step, so that a crash leaves the old one or the
   // new one. Only its owner can read it.
   absl::Status Write(const SavedRun& run) const;
 
-  // Removes the file. A missing file is no error.
+  // Removes the file. A missing file is not an error.
   absl::Status Remove() const;
 
  private:

@@ -34,15 +34,15 @@ struct FindingRules {
   // Whether the wait succeeds when the target is absent.
   bool gone = false;
 
-  // How long after the start of the run a target may be absent that no poll has
-  // found yet; then it has failed.
+  // A target that no poll has found fails if it is still absent this long after
+  // the start of the run.
   absl::Duration absent_timeout = absl::InfiniteDuration();
 
-  // Whether to ignore hints of the target when to poll again.
+  // Whether to ignore the target's hints about when to poll again.
   bool ignore_retry_after = false;
 };
 
-// Returns what `finding` means to a wait for absence. A target that is absent,
+// Returns what `finding` means for a wait for absence. A target that is absent,
 // or whose answer no longer meets the conditions, is a success, and a target
 // that is ready is not gone yet. Other findings, such as errors, keep their
 // status, as they do not show that the target is gone.
@@ -86,7 +86,7 @@ class TargetWait : public WaitObserver {
 
  private:
   void Ask(const PollContext& context, PollCompletion<> done);
-  // Judges what only a series of polls shows.
+  // Judges what only a series of polls can show.
   void Apply(Finding& finding);
   void Answer(Finding finding, const PollCompletion<>& done);
 

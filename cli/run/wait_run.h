@@ -58,7 +58,7 @@ struct WaitRunOptions {
 
   FindingRules rules = {};
 
-  // Whether the needed targets must be ready at the same time: when they have
+  // Whether the needed targets must be ready at the same time. When they have
   // been ready one after another, the run waits for all of them again, until it
   // finds no target unready on the way.
   bool at_once = false;
@@ -125,8 +125,8 @@ class WaitRun : private TargetEvents {
   // Writes the state of the run, if it has changed.
   void Save();
 
-  // Returns whether the run is ready and must be so immediately, but a poll of
-  // this round has found one of the ready targets unready.
+  // Returns whether all needed targets are ready and must be so at the same
+  // time, but a poll of this round has found one of them unready.
   bool MustLookAgain() const;
 
   RunEnd EndFor(StopReason reason) const;

@@ -199,7 +199,7 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
   if (known != book.held.end()) {
     // Requests without an answer have counted what they reported.
     const double spent = request.spent_in_all - book.spent[member];
-    // Undoes what the member did not hear of, and takes what it owes.
+    // Undoes grants that did not reach the member, and takes what it owes.
     book.level +=
         known->second - (request.has + spent) + std::min(0.0, request.has);
     book.total -= known->second;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Processes that poll one API, whose limit counts the polls of all of them, and
-// what each way to limit their polls makes of it.
+// Simulates processes that poll one API, which has one limit for the polls of
+// all of them. Compares the ways in which the processes can limit their polls.
 //
 //   waiter::sim::BudgetsOptions options = {.polls_per_second = 100};
 //   options.events = *waiter::sim::ParseBudgetEvents("60s:store-lost");
@@ -35,7 +35,7 @@ enum class Limiting : uint8_t {
   kWhole,           // Each polls at the whole rate.
   kPart,            // Each polls at a fixed part: the rate / `processes`.
   kShared,          // They share the rate.
-  kSharedAdaptive,  // They find out together which rate the API bears.
+  kSharedAdaptive,  // They find together the rate that the API accepts.
 };
 
 // Returns all of them, in this order.
@@ -51,7 +51,7 @@ struct BudgetEvent {
     kStoreLost,  // Requests to the store fail.
     kStoreBack,  // They succeed. The store has lost its data.
     kJoin,       // As many new processes start, with waits.
-    kDie,        // As many of those with waits are killed.
+    kDie,        // As many processes with waits are killed.
     kMove,       // The waits of as many go to processes without waits.
   };
 
@@ -108,11 +108,11 @@ absl::Status Validate(const BudgetsOptions& options);
 struct BudgetsPart {
   absl::Duration begin = {};
   absl::Duration end = {};
-  int64_t polls = 0;  // Those that reached the API in this time.
+  int64_t polls = 0;  // Polls that reached the API in this time.
   int64_t throttled = 0;
   double throttled_share() const;
-  // Polls that were not throttled, as a share of those that the rate allows.
-  // With the burst it may be above 1.
+  // Polls that were not throttled, as a share of the polls that the rate
+  // allows. With the burst it may be above 1.
   double used = 0;
   // Fairness between busy processes: Jain's index of their polls that were not
   // throttled. 1 if all have equal numbers, 1/n if one has all. Zero without
@@ -134,7 +134,7 @@ struct BudgetsRun {
   std::vector<BudgetsPart> phases;
   std::vector<BudgetsSecond> seconds;
 
-  // Requests to the store, those that failed included.
+  // Requests to the store, including failed ones.
   double store_calls_per_second = 0;
 
   // Returns the most polls in one second.

@@ -34,12 +34,12 @@ class Clairvoyant {
   explicit Clairvoyant(std::vector<double> durations);
 
   // Returns the least cost at an exchange rate. Each poll after the second one
-  // comes at most `max_ratio` times as late as the one before it, and the
-  // second one at 1 / `max_ratio` of the third, as learned delays have it; with
-  // an infinite ratio there is no limit.
+  // comes at most `max_ratio` times as late as the one before it. The second
+  // one comes at 1 / `max_ratio` of the third, as with learned delays. With an
+  // infinite ratio there is no limit.
   PollCost At(double seconds_worth_one_poll, double max_ratio) const;
 
-  // Returns the exchange rate at which the mean lateness is that given, at most
+  // Returns the exchange rate at which the mean lateness is `lateness`, at most
   // `kMostWorth` seconds for a poll.
   static constexpr double kMostWorth = 10;
   double WorthFor(double lateness, double max_ratio) const;

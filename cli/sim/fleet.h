@@ -48,8 +48,8 @@ struct FleetOptions {
 
   // Options of every client's wait. `timeout` must be finite. In each run,
   // every client gets a new `retry_quota` and `rate_limiter` with the options
-  // of those given here. `deadline`, `observer`, `history_limit`, `clock` and
-  // `seed` must be unset.
+  // of the ones given here. `deadline`, `observer`, `history_limit`, `clock`
+  // and `seed` must be unset.
   WaitOptions policy = {};
 
   // Time within which the clients start, at uniformly random times. With zero,

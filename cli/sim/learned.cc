@@ -237,9 +237,9 @@ LearnedRow Compare(const KnownDurations& durations,
   return row;
 }
 
-// Returns the polls at a lateness, interpolated between neighbours of `costs`,
+// Returns the polls at a lateness, interpolated between neighbors of `costs`,
 // whose lateness grows, on logarithmic scales: polls are near a power of it.
-// Without a neighbour, the cost that is nearest.
+// Without two neighbors, returns the polls of the nearest cost.
 double PollsAt(absl::Span<const PollCost> costs, double lateness) {
   for (size_t i = 1; i < costs.size(); ++i) {
     const PollCost& low = costs[i - 1];
@@ -295,8 +295,8 @@ std::vector<Change> Changes() {
           {"model of an hour", Lognormal(3600, 0.6), {usual}}};
 }
 
-// Returns what 20 waits after a change cost, and the first ones of them, as
-// parts of the cost of the default backoff.
+// Returns the cost of 20 waits after a change, and the cost of the first ones
+// of them, as parts of the cost of the default backoff.
 std::pair<double, double> CostAfter(const Change& change,
                                     const LearnedDelaysOptions& learned,
                                     double worth,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Study of what learned delays save and of what they cost where they are wrong,
-// on simulated time:
+// Study of what learned delays save and of what they cost if they are wrong, on
+// simulated time:
 //
 //   absl::StatusOr<std::vector<waiter::sim::LearnedRow>> rows =
 //       waiter::sim::CompareLearned({.repetitions = 6, .seed = 1});
@@ -78,8 +78,8 @@ struct LearnedRow {
 absl::StatusOr<std::vector<LearnedRow>> CompareLearned(
     const LearnedStudyOptions& options);
 
-// Polls after 20 observations at that exchange rate which has the lateness of
-// the default backoff.
+// Polls after 20 observations, at the exchange rate that leads to the lateness
+// of the default backoff.
 struct EqualLatenessRow {
   std::string name;
   double max_relative_lateness = 1;
@@ -117,9 +117,9 @@ struct CrowdRow {
 absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
     const LearnedStudyOptions& options);
 
-// The worst duration that a search finds: that just after a poll whose next one
-// comes relatively late. What ends long before the first poll that the schedule
-// wants counts as if it had ended at 1 / (1 + max_relative_lateness) of it. The
+// The worst duration that a search finds: just after a poll whose next one
+// comes relatively late. An end long before the first poll that the schedule
+// wants counts as an end at 1 / (1 + max_relative_lateness) of that poll. The
 // models have at least 10 durations, so that they decide alone.
 struct WorstRow {
   std::string name;

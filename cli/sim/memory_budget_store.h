@@ -71,7 +71,7 @@ class MemoryBudgetStore : public BudgetStore {
   void Heal() { is_cut_ = false; }
   void set_one_way(absl::Duration time) { one_way_ = time; }
 
-  // Returns the number of requests, those that failed included.
+  // Returns the number of requests, including failed ones.
   int64_t calls() const { return calls_; }
 
  private:

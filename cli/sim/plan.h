@@ -8,9 +8,9 @@
 //   std::cout << waiter::sim::PlanTable(*plan, /*max_rows=*/20)
 //             << waiter::sim::Timeline(plan->example, absl::Minutes(5), 60);
 //
-// Everything here comes from `Schedule` (policy.h), so it is what a wait does
-// whose polls take no time and find "not ready". Budgets are left out: such
-// polls cost no tokens.
+// Everything here comes from `Schedule` (policy.h), so it shows a wait whose
+// polls take no time and find "not ready". Budgets are left out: such polls
+// cost no tokens.
 
 #ifndef WAITER_CLI_SIM_PLAN_H_
 #define WAITER_CLI_SIM_PLAN_H_

@@ -8,7 +8,7 @@
 //   clock.Advance(absl::Minutes(1));  // Makes the call, at 5 s.
 //
 // `SimulatedClock` (waiter/testing/simulated_clock.h) can do more, for tests
-// with threads. This one is quicker, and no code for tests.
+// with threads. This one is faster, and is not test code.
 
 #ifndef WAITER_CLI_SIM_VIRTUAL_CLOCK_H_
 #define WAITER_CLI_SIM_VIRTUAL_CLOCK_H_
@@ -47,8 +47,8 @@ class VirtualClock final : public Clock {
     };
   }
 
-  // Moves the time, and makes the calls on the way at their times, those that
-  // other calls add included. Must not be called in a call.
+  // Moves the time, and makes the calls on the way at their times, including
+  // calls that other calls add. Must not be called in a call.
   void Advance(absl::Duration duration);
 
   // Returns the time since this clock was made.

@@ -17,9 +17,9 @@ namespace waiter::cli {
 
 bool IsAscii(std::string_view text);
 
-// Returns `host`, UTF-8, with characters beyond ASCII converted by libidn2
-// (IDNA 2008), which is loaded when there are any. kInvalidArgument if it is
-// not a name, or if there is no libidn2.
+// Returns `host`, UTF-8, with non-ASCII characters converted by libidn2 (IDNA
+// 2008), which is loaded if there are any. kInvalidArgument if it is not a
+// name, or if there is no libidn2.
 absl::StatusOr<std::string> AsciiHost(std::string_view host);
 
 }  // namespace waiter::cli

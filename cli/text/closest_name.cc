@@ -18,10 +18,10 @@ namespace {
 
 constexpr size_t kMostEdits = 2;
 
-// Returns the Levenshtein distance, in which two neighbors that are exchanged
-// count as one edit. The rows have the distances of the prefixes of `to` from
-// the characters of `from` so far, the last one without its last character, and
-// the one before.
+// Returns the Levenshtein distance, in which an exchange of two neighbors
+// counts as one edit. A row has the distances of the prefixes of `to` from a
+// prefix of `from`: `row` from the current one, `last` and `before` from the
+// two shorter ones.
 size_t Distance(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -15,7 +15,7 @@
 namespace waiter::cli {
 
 // Returns how many columns `text`, a result of `Fitted` or `Printable`, takes.
-// Where terminals differ, it is the largest width: 2 for a character that is
+// If terminals differ, it is the largest width: 2 for a character that is
 // neither a letter of an alphabet nor a common sign.
 size_t Columns(std::string_view text);
 

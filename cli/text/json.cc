@@ -53,9 +53,10 @@ size_t TooDeepAt(std::string_view text) {
 }
 
 // Returns the parser's description of an error, without the position and the
-// text that it quotes:
-// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax
-// error while parsing value - invalid literal; last read: 'x'".
+// text that it quotes, such as "invalid literal" of
+//
+//   [json.exception.parse_error.101] parse error at line 1, column 2: syntax
+//   error while parsing value - invalid literal; last read: 'x'
 std::string_view WhatOf(std::string_view error) {
   for (const std::string_view before : {"] ", " - "}) {
     const size_t at = error.find(before);
@@ -102,7 +103,7 @@ class Builder final : public nlohmann::json_sax<json> {
   const std::string& error() const { return error_; }
 
  private:
-  // Returns where the value stands from now on.
+  // Returns the place of the value.
   json* Put(json value) {
     json* place = &root_;
     if (!open_.empty()) {
@@ -162,7 +163,7 @@ absl::StatusOr<json> ParseJson(std::string_view text) {
     }
     return Wrong(ByteBefore(text, builder.error_at()), builder.error());
   }
-  // The parser takes it for the end.
+  // The parser takes a NUL character for the end.
   const size_t nul = text.find('\0');
   if (nul != std::string_view::npos) return Wrong(nul, "a NUL character");
   return builder.Take();

@@ -1,15 +1,15 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads JSON (RFC 8259) that may be anything, and writes JSON. No function
-// throws, and neither do the functions of nlohmann::json that accept a wrong
-// type or a missing member: `find`, `is_*`, `get_ptr`.
+// Reads any JSON (RFC 8259), and writes JSON. No function throws, and neither
+// do the functions of nlohmann::json that accept a wrong type or a missing
+// member: `find`, `is_*`, `get_ptr`.
 //
 //   absl::StatusOr<nlohmann::json> value = waiter::cli::ParseJson(line);
 //   if (!value.ok()) return value.status();
 //   const std::string* event = waiter::cli::FindString(*value, "event");
 //
-// Only what looks into a value needs <nlohmann/json.hpp>, which is large.
+// Only code that looks into a value needs <nlohmann/json.hpp>, which is large.
 
 #ifndef WAITER_CLI_TEXT_JSON_H_
 #define WAITER_CLI_TEXT_JSON_H_
@@ -26,8 +26,8 @@ namespace waiter::cli {
 // Returns the one value that `text` consists of, or kInvalidArgument with the
 // byte, counted from 0, at which the parser stopped, and what is wrong there.
 //
-// At most 64 arrays and objects are inside of each other, and numbers fit into
-// a double. Of members with the same name the last counts. Bytes in strings
+// At most 64 arrays and objects may be nested, and numbers must fit into a
+// double. If members have the same name, the last one counts. Bytes in strings
 // that are not UTF-8 become U+FFFD.
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view text);
 

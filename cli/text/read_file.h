@@ -18,8 +18,8 @@
 namespace waiter::cli {
 
 // Returns the content of `path`. Returns kInvalidArgument with the reason if
-// the file cannot be read, is larger than `most` bytes, or is a pipe through
-// which nothing comes for `patience`, for example because nobody writes to it.
+// the file cannot be read, is larger than `most` bytes, or is a pipe that
+// brings nothing for `patience`, for example because no process writes to it.
 absl::StatusOr<std::string> ReadFile(
     const std::string& path, size_t most,
     absl::Duration patience = absl::Seconds(10));

@@ -31,7 +31,7 @@ bool IsForbidden(uint32_t point, size_t length) {
 Utf8Character FirstOf(std::string_view text) {
   const uint32_t lead = ByteAt(text, 0);
   if (lead < 0x80) return {.point = lead, .length = 1};
-  // 0xc0 and 0xc1 could begin only what one byte encodes.
+  // 0xc0 and 0xc1 could begin only characters that one byte encodes.
   if (lead < 0xc2 || lead > 0xf4) return kInvalid;
   const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   uint32_t point = lead & (0xffU >> (length + 1));

@@ -34,8 +34,8 @@ struct Utf8Character {
 Utf8Character FirstOf(std::string_view text);
 
 // Returns the longest prefix of `text` that has at most `size` bytes and does
-// not end inside a character. Where `text` is not UTF-8, the prefix may be up
-// to three bytes shorter than `size`.
+// not end inside a character. If `text` is not UTF-8, the prefix may be up to
+// three bytes shorter than `size`.
 std::string_view Utf8Prefix(std::string_view text, size_t size);
 
 // Returns `text` with U+FFFD in the place of each byte that is not part of

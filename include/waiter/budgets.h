@@ -222,9 +222,10 @@ class RetryQuota {
 //               allowed = beta * w
 //   otherwise   allowed = scale_constant * (t - k)^3 + w
 //
-// where t is the time since the last throttled answer, k = cbrt(w * (1 - beta)
-// / scale_constant) is when the allowed rate is back at w, and allowed is at
-// most growth_limit times the measured rate. All numbers must be finite.
+// where t is the time since the last throttled answer, and k = cbrt(w * (1 -
+// beta) / scale_constant) is when the allowed rate is back at w. The allowed
+// rate is at most growth_limit times the measured rate. All numbers must be
+// finite.
 struct RateLimiterOptions {
   // Share of the rate that remains when the server throttles. Within (0, 1).
   double beta = 0.7;

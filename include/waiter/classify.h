@@ -196,9 +196,9 @@ class ErrorClassifier {
 
   // Returns an answer with that class, and `retry_after`. Unless it is a
   // success, its error has a message made of the code, the HTTP status and
-  // `text`, and a status code that fits: the code of its class for throttling,
-  // kDeadlineExceeded for timeouts, which a `RetryQuota` charges as such,
-  // otherwise `CodeOfHttp`.
+  // `text`. The status code of the error is the code of its class for
+  // throttling, kDeadlineExceeded for timeouts, which a `RetryQuota` charges as
+  // such, and otherwise `CodeOfHttp`.
   Poll<> Answer(const ServiceError& error, std::string_view text = {},
                 Duration retry_after = {}) const;
 
@@ -250,8 +250,8 @@ concept TakesContext = internal::CallableWithContext<F>;
 //   static_assert(!waiter::StatusFunction<int (*)()>);
 //
 // Note that an `absl::Status` other than OK, kUnavailable and
-// kResourceExhausted ends the wait as failed. A function for which kNotFound
-// means "not yet" says so itself: `return waiter::NotReady(status);`.
+// kResourceExhausted ends the wait as failed. If kNotFound means "not yet" for
+// a function, it says so itself: `return waiter::NotReady(status);`.
 //
 // A wait calls its status function again only after the previous call has
 // returned, as an lvalue that is not const, so that it may change its own
@@ -298,8 +298,8 @@ struct ValueOf<F>
 //
 // The parsers allocate nothing.
 //
-// The time for which a server asked not to be polled, or no value if it sent no
-// valid one. A small value type.
+// How long a server asked not to be polled, or no value if it sent no valid
+// time. A small value type.
 class RetryAfter {
  public:
   // Maximum, 68 years; longer times count as this. RFC 9111, 1.2.2 has the

@@ -95,7 +95,7 @@ struct PollEvent {
 // one of `reason` and `ended` is set.
 struct DecisionEvent {
   const PollEvent& poll;
-  absl::Duration delay;               // Zero: at once, or the wait has ended.
+  absl::Duration delay;               // Zero: now, or the wait has ended.
   std::optional<SleepReason> reason;  // The rule that decided the delay.
   std::optional<StopReason> ended;
 };
@@ -205,11 +205,11 @@ void ObserveEveryWait(std::shared_ptr<WaitObserver> observer);
 namespace internal {
 
 // Returns an observer for the options of waits that the library makes for
-// itself. No observer watches such a wait, not even that of `ObserveEveryWait`.
+// itself. No observer watches such a wait, not even `ObserveEveryWait`'s.
 std::shared_ptr<WaitObserver> Nobody();
 
-// Returns the observer of a wait with `own` in its options: `own`, that of
-// `ObserveEveryWait`, both, or null.
+// Returns the observer of a wait with `own` in its options: `own`,
+// `ObserveEveryWait`'s, both, or null.
 std::shared_ptr<WaitObserver> ObserverOfWait(std::shared_ptr<WaitObserver> own);
 
 }  // namespace internal

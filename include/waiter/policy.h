@@ -47,9 +47,8 @@ class WaitPolicy {
  public:
   // Returns a policy, never null. If `precondition` is not OK or the options
   // are invalid, every wait of the policy ends before its first poll, with
-  // `StopReason::kInvalidOptions`. Its error is kInvalidArgument, whatever the
-  // code of `precondition`, with the message of `precondition` or of
-  // `Validate`.
+  // `StopReason::kInvalidOptions`. Its error is always kInvalidArgument, with
+  // the message of `precondition` or of `Validate`.
   static std::shared_ptr<const WaitPolicy> Make(
       WaitOptions options, absl::Status precondition = absl::OkStatus());
 
@@ -87,8 +86,8 @@ class WaitPolicy {
   // records durations needs what most waits do without.
   bool keeps_details() const { return keeps_details_; }
 
-  // Returns the observer of every wait with this policy: that of the options,
-  // that of `ObserveEveryWait` (observer.h), a list of both, or null.
+  // Returns the observer of every wait with this policy: the options' observer,
+  // `ObserveEveryWait`'s (observer.h), a list of both, or null.
   WaitObserver* observer() const { return observer_.get(); }
 
   // Returns what `observer()->poll_hooks()` returned when this was made.
@@ -115,8 +114,8 @@ class WaitPolicy {
   }
 
   // Returns whether the waits of this valid policy keep no more than their
-  // times, growth and number of polls: no confirmation, budget, detail,
-  // generator of their own or limit on consecutive polls.
+  // times, growth and number of polls: no confirmation, budget, detail, own
+  // generator or limit on consecutive polls.
   bool is_plain() const { return is_plain_; }
 
   // Returns whether a first poll that finds success in time ends the wait, with
@@ -155,8 +154,8 @@ class WaitPolicy {
     }
   }
 
-  // Calls `on_failure` of the options, if there is one and `report` is not that
-  // of a success. To be called once for each wait, after its end.
+  // Calls `on_failure` of the options, if there is one and `report` is not a
+  // success's. To be called once for each wait, after its end.
   void CallOnFailureAfter(std::string_view name,
                           const WaitReport& report) const {
     if (CallsOnFailureAfter(report)) CallOnFailure(name, report);

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The result and the argument of a status function, which returns the answer of
+// The result and the argument of a status function. The result is the answer of
 // one poll, `Poll<T>`: one of five statuses, and optionally a value, an error,
-// a short text for people, and the time for which the server asked not to be
-// polled (`retry_after`):
+// a short text for people, and how long the server asked not to be polled
+// (`retry_after`):
 //
 //   waiter::Poll<Instance> GetStatus() {
 //     HttpResponse got = Get("/instances/i-0abc");
@@ -279,7 +279,7 @@ Poll<> Failed(std::string_view detail = {});
 //     return client.GetStatus({.deadline = context.deadline});
 //   }, options);
 //
-// A long poll looks at the stop token as well:
+// A long poll also looks at the stop token:
 //
 //   [&](const waiter::PollContext& context) -> waiter::Poll<> {
 //     for (const Part& part : parts) {
@@ -307,11 +307,11 @@ struct PollContext {
   // Time that this poll may take: the shorter of `WaitOptions::poll_timeout`
   // and `remaining`, which `EdgePollOptions::last_timeout` may lengthen. When
   // nothing remains, as for the last poll at the deadline, it is
-  // `last_timeout`, or, if that is zero, `poll_timeout`, or, if that is
-  // infinite, twice the longest poll so far, at least 1 s and at most 10 s: a
-  // late success of that poll still counts. Finite unless the wait has no
-  // deadline. May be below 1 ms: round it up for a client that takes whole
-  // milliseconds, zero for no limit.
+  // `last_timeout`, or, if that is zero, `poll_timeout`. If that is infinite,
+  // it is twice the longest poll so far, at least 1 s and at most 10 s. A late
+  // success of that poll still counts. Finite unless the wait has no deadline.
+  // May be below 1 ms: round it up for a client that takes whole milliseconds,
+  // zero for no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 
   // End of `timeout` on the wall clock, for calls that take a deadline. If a

@@ -21,13 +21,17 @@
 // docs/design.md shows the presets side by side, and policy.h computes their
 // delays. All functions here are thread-safe.
 //
-// All presets differ from their originals in five ways: delays have a
-// resolution of nanoseconds, cannot overflow and end at 73 years; a sleep that
-// would pass the deadline is cut, and one last poll follows there; a
-// `retry_after` of zero or infinity is ignored, as is a negative one except
-// with gRPC; exceptions of the status function pass through; a wait that has
-// used up its attempts or its quota ends with a status that says so, and
-// `WaitReport::last_error` has the error of the service.
+// All presets differ from their originals in five ways:
+//
+// * Delays have a resolution of nanoseconds, cannot overflow and end at 73
+//   years.
+// * A sleep that would pass the deadline is cut, and one last poll follows
+//   there.
+// * A `retry_after` of zero or infinity is ignored, as is a negative one except
+//   with gRPC.
+// * Exceptions of the status function pass through.
+// * A wait that has used up its attempts or its quota ends with a status that
+//   says so, and `WaitReport::last_error` has the error of the service.
 
 #ifndef WAITER_PRESETS_H_
 #define WAITER_PRESETS_H_
@@ -127,7 +131,7 @@ struct GrpcRetryOptions {
 };
 
 // The next three policies have an incremental delay, as "Error retries and
-// exponential backoff" in the AWS General Reference describes it: after the nth
+// exponential backoff" in the AWS General Reference describes it. After the nth
 // poll they delay 2^n * 100 ms, at most `max_wait_interval`, regardless of its
 // answer. They have no jitter and ignore `retry_after`.
 

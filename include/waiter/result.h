@@ -80,12 +80,12 @@ struct PollRecord {
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
-  // OK exactly for success. For `kFailed`, the code and payloads of the error
-  // of the status function, kUnknown if it gave none or threw, and its message,
-  // followed by the name of the wait, the number of attempts and the time; the
-  // error itself is `last_poll.error()`. For every limit, a message of one
-  // shape: the name of the wait, the limit, the number of attempts, the time,
-  // and what the last poll found:
+  // OK exactly for success. For `kFailed`, it has the code and payloads of the
+  // error of the status function, or kUnknown if the function gave none or
+  // threw. The error's message is followed by the name of the wait, the number
+  // of attempts and the time; the error itself is `last_poll.error()`. For
+  // every limit, the message has one shape: the name of the wait, the limit,
+  // the number of attempts, the time, and what the last poll found:
   //
   //   vm FAILED (instance i-0abc, after 3 attempts in 12s)
   //   instance i-0abc: timeout of 5m reached after 9 attempts in 5m; last

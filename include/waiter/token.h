@@ -25,7 +25,7 @@
 // token stays for the next process, because what it waits for has not ended.
 //
 // A wait that continues has the attempts, the counts, the errors, the elapsed
-// time, the deadline and the growth of its delays from before, and makes its
+// time, the deadline and the growth of its delays from before. It makes its
 // next poll when it would have made it, or immediately if that time is over. A
 // poll that was in progress is made again. If the deadline has passed, one last
 // poll follows.

@@ -493,7 +493,7 @@ TEST_F(DurableCommandTest, WorkersWithoutTheServerOfTheirRateSaySo) {
            {absl::StrCat("--shared-rate=redis://user:secret@127.0.0.1:", port,
                          "/api?rate=20")});
   EXPECT_TRUE(worker->ReadUntil("waiter durable work: --shared-rate: "));
-  EXPECT_TRUE(worker->ReadUntil("this process keeps a rate of its own"));
+  EXPECT_TRUE(worker->ReadUntil("this process keeps its own rate"));
   EXPECT_THAT(worker->err(), Not(HasSubstr("secret")));
 }
 

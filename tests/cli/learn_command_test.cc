@@ -196,7 +196,7 @@ TEST_F(LearnCommandTest, BadInputIsOneErrorBeforeTheFirstPoll) {
       {{"plan", absl::StrCat("--from=", empty)}, "empty: it has no durations"},
       {{"plan", absl::StrCat("--from=", two, ":c")}, "two: no durations of c"},
       {{"plan", absl::StrCat("--from=", two), "--vega=x"},
-       "two has 2 operations; name that of the chart, such as --from="},
+       "two has 2 operations; name one for the chart, such as --from="},
       {{"plan", absl::StrCat("--from=", two, ":a"), "--vega=x"},
        "two: it has too few durations for a chart"},
       {{"plan", absl::StrCat("--from=", two), "--expect=1m"},

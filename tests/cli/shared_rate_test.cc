@@ -93,7 +93,7 @@ TEST_F(SharedRateTest, ServerThatIsGoneIsSaidAndTheRateKept) {
   const auto wait = Start(RateUrl("user:secret@"), "5s");
   EXPECT_EQ(wait->Wait(), 124);
   EXPECT_THAT(wait->err(), HasSubstr("--shared-rate: Redis at 127.0.0.1:"));
-  EXPECT_THAT(wait->err(), HasSubstr("this process kept a rate of its own"));
+  EXPECT_THAT(wait->err(), HasSubstr("this process kept its own rate"));
   EXPECT_THAT(wait->err(), Not(HasSubstr("secret")));
   EXPECT_GE(Polls(), 1);
   EXPECT_LE(Polls(), 20 * 5 + 2);

@@ -29,8 +29,9 @@ constexpr nanoseconds kFailedClaimGap = seconds(1);
 // limiter, as other workers may have more of the rate.
 constexpr int64_t kBatchesDue = 4;
 constexpr int64_t kLimitedBatchesDue = 1;
-// The number of waits that may be due and not polled: at first, and how long
-// they are in that queue before fewer may be. For half of that time, more may.
+// How many waits may be due and not polled at first. The number falls if a wait
+// is in that queue for longer than `kMaxQueued`, and grows if it is for less
+// than half of that.
 constexpr int64_t kFirstMaxDue = 8;
 constexpr nanoseconds kMaxQueued = milliseconds(500);
 constexpr nanoseconds kUnusedGap = seconds(1);

@@ -30,15 +30,15 @@
 namespace waiter::internal {
 
 // Thread-compatible. Invariants:
-//   - Held waits and those that claims in flight may bring are together at most
-//     `max_held`, of the worker and of each name.
+//   - The waits that are held, plus the waits that claims in flight may bring,
+//     are at most `max_held`, for the worker and for each name.
 //   - An open partition is in exactly one place: due at a time, parked until
 //     its name has room, or claimed from.
 //   - Each claim is for at least half of the waits that the name may have due
 //     and not polled, unless a limit is lower: small claims cost as much as
 //     large ones.
 //   - That number follows what the worker can poll within half a second of a
-//     claim, so that waits which it cannot are left to other workers.
+//     claim. The worker leaves other waits to other workers.
 class ClaimPacer {
  public:
   struct Name {
@@ -80,7 +80,7 @@ class ClaimPacer {
   void OnDue(size_t name) { ++names_[name].due; }
   void OnPolled(size_t name, MonotonicTime due_since, MonotonicTime now);
 
-  // A wait was released. A claim before that did not see when it is due.
+  // A wait was released. Earlier claims did not see when it is due.
   void OnReleased(size_t partition, MonotonicTime wake_up, int64_t rank,
                   MonotonicTime now);
   // A worker that claimed more often from the partition is gone.
@@ -105,7 +105,7 @@ class ClaimPacer {
     int64_t due = 0;
     int64_t requested = 0;  // By claims in flight.
     int64_t expected = 0;   // From claims in flight.
-    // Partitions for which there was no room, and when they were due.
+    // Due partitions that had to wait for room, and when they were due.
     std::deque<std::pair<size_t, MonotonicTime>> parked = {};
   };
   struct Partition {
@@ -113,7 +113,7 @@ class ClaimPacer {
     std::optional<int64_t> last_count = {};  // Number of waits claimed.
   };
 
-  // How many more may be claimed for that.
+  // How many more waits may be claimed; zero if too few.
   static int64_t RoomForDue(const NameState& name);
   void AdaptToQueue(NameState& name, std::chrono::nanoseconds queued,
                     MonotonicTime now) const;
@@ -127,7 +127,7 @@ class ClaimPacer {
   std::vector<NameState> names_;
   std::vector<Partition> partitions_;
   PartitionTimers timers_;
-  MonotonicTime blocked_until_ = {};  // If the worker had no room.
+  MonotonicTime blocked_until_ = {};  // Set if the worker had no room.
   int64_t held_ = 0;
   int64_t requested_ = 0;
 };

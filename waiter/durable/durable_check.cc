@@ -93,7 +93,8 @@ class Checker : public std::enable_shared_from_this<Checker> {
   }
 
   void OnOpen(const absl::StatusOr<int64_t>& count) {
-    // A store that refuses the name for its settings has been asked why.
+    // If the store refuses the name because of its settings, the report already
+    // says why.
     const bool is_refused = absl::IsFailedPrecondition(count.status()) &&
                             !report_.servers.front().faults.empty();
     if (!count.ok() && !is_refused) return callback_(count.status());
@@ -134,7 +135,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
     Examine();
   }
 
-  // Looks again at those that a step has found.
+  // Looks again at the suspects that a step has found.
   void Examine() {
     if (suspects_.empty()) return Count();
     ExamineRequest request = {.partition = partition_,
@@ -214,7 +215,7 @@ class Checker : public std::enable_shared_from_this<Checker> {
   std::optional<CheckReply> first_;  // Replies of the steps that see records.
   std::optional<CheckReply> last_;
   int64_t pending_ = 0;
-  int64_t orphans_ = 0;  // That were found, and may be counted by now.
+  int64_t orphans_ = 0;  // Found; the store may count them by now.
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ namespace internal {
 namespace {
 
 constexpr size_t kMaxArgs = size_t{16} * 1024;
-// Maximum of one call of the store.
+// Maximum number of items in one call of the store.
 constexpr size_t kMaxItems = 250;
 
 absl::Status Check(const DurableRequest& request) {
@@ -195,7 +195,7 @@ class DurableClientImpl
                     DurableClientOptions options)
       : store_(std::move(store)), options_(std::move(options)) {}
 
-  // Calls `task` once it is known that the name is divided as here.
+  // Calls `task` once the store confirms the number of partitions of the name.
   void Open(const std::string& name, Task task) {
     if (absl::Status status = CheckName(name); !status.ok()) {
       return Later([task = std::move(task), status] { task(status); });

@@ -176,7 +176,8 @@ class Mover : public std::enable_shared_from_this<Mover> {
           internal::ParseRecord(wait.record);
       if (!record.ok() || record->phase != WaitPhase::kPending ||
           conflicts_.contains(wait.key)) {
-        // Workers of the store deliver a result, or know the record.
+        // Left to the store's workers, which deliver a result or know the
+        // record.
         GiveBack(wait);
       } else {
         groups_[internal::PartitionOf(wait.key, target_partitions_)].push_back(
@@ -221,7 +222,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
     to_->Enqueue(std::move(request), Then<EnqueueReply>(&Mover::OnEnqueued));
   }
 
-  // Looks at those that were in the other store before.
+  // Looks at the waits that the other store had before.
   void OnEnqueued(EnqueueReply&& reply) {
     created_ = std::move(reply.created);
     std::vector<std::string> keys;
@@ -286,7 +287,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
     NextScan();
   }
 
-  // Passes through a partition until one finds nothing to move.
+  // Passes through a partition until a pass finds nothing to move.
   void NextScan() {
     if (cursor_ != "0") return Scan(std::move(cursor_));
     if (std::exchange(pass_found_any_, false)) return Scan("0");

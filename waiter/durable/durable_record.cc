@@ -32,7 +32,7 @@ constexpr size_t kMaxKey = 128;
 constexpr size_t kMaxMessage = 1000;
 
 // Takes words, which end with a space, from the front. Once one is not as
-// expected, all are zero.
+// expected, it and all later ones are zero.
 class Words {
  public:
   explicit Words(std::string_view text) : left_(text) {}
@@ -67,7 +67,7 @@ class Words {
 
 std::string CutMessage(std::string_view message) {
   size_t size = std::min(message.size(), kMaxMessage);
-  // Not within a character of UTF-8.
+  // Does not cut within a UTF-8 character.
   while (size > 0 && size < message.size() &&
          (static_cast<uint8_t>(message[size]) & 0xC0) == 0x80) {
     --size;

@@ -45,7 +45,7 @@ struct DurableRecord {
   StopReason reason = StopReason::kSuccess;
   int64_t attempts = 0;
   int64_t elapsed_us = 0;
-  int64_t deliveries = 0;  // That have failed.
+  int64_t deliveries = 0;  // Failed ones.
 
   std::string Encode() const;
 
@@ -56,8 +56,8 @@ struct DurableRecord {
 // Returns the first 1000 bytes, without a part of a character at the end.
 std::string CutMessage(std::string_view message);
 
-// Returns kInvalidArgument for bytes that are no record, and kUnimplemented for
-// a record of a newer version.
+// Returns kInvalidArgument for bytes that are not a record, and kUnimplemented
+// for a record of a newer version.
 absl::StatusOr<DurableRecord> ParseRecord(std::string_view bytes);
 
 // Returns the result of an ended wait.
@@ -68,8 +68,8 @@ DurableResult ToResult(std::string_view space, std::string_view name,
 // Returns the partition of a key, below `partitions`.
 int PartitionOf(std::string_view key, int64_t partitions);
 
-// Return OK, or an error if the text is not a key, which has 1 to 128 bytes, or
-// if these are no options of a space.
+// Return OK, or an error if the text is not a key of 1 to 128 bytes, or if the
+// options of the space are invalid.
 absl::Status CheckKey(std::string_view key);
 absl::Status CheckSpace(std::string_view space, int64_t partitions);
 

@@ -75,7 +75,8 @@ DurableWaits::DurableWaits(std::shared_ptr<internal::DurableWorker> worker)
 
 DurableWaits::~DurableWaits() {
   if (worker_->IsCopy()) {
-    // Never freed, with the store, as threads of the parent were inside.
+    // Neither this nor the store is ever freed: threads of the parent were
+    // inside.
     new std::shared_ptr<internal::DurableWorker>(worker_);
   } else {
     worker_->Stop();

@@ -176,7 +176,7 @@ std::optional<DurablePollInputs> DurableWorker::BeginPoll(
     return std::nullopt;
   }
   const LeasedWait& wait = *entry->wait;
-  // A poll that began now might reach beyond the lease.
+  // A poll that began now might outlast the lease.
   if (clock_.MonotonicNow() >= wait.lease().end - third_) {
     Apply(*entry, Event::kLose);
     return std::nullopt;
@@ -191,7 +191,7 @@ std::optional<DurablePollInputs> DurableWorker::BeginPoll(
 }
 
 void DurableWorker::OnCheckpoint(NameState& name, const WaitToken& token) {
-  // On this scale, only the distance to `wake_up` counts.
+  // Restored at time zero, `wake_up` is the delay.
   const SavedWait saved = RestoreWait(token, {{}, absl::InfinitePast()});
   const nanoseconds delay = saved.wake_up.time_since_epoch();
   const MutexLock lock(mutex_);
@@ -201,9 +201,9 @@ void DurableWorker::OnCheckpoint(NameState& name, const WaitToken& token) {
   EndSuspectPoll(*entry);
   entry->wait->Save(token, WallAhead(now), SaturatingAdd(now, delay));
   Apply(*entry, Event::kSleep);
-  // The end of this sleep is requested already.
+  // A notification has already asked for the end of this sleep.
   if (entry->wait->is_notified() && !is_draining_) return;
-  // With no room for others, they would never be polled.
+  // If there were no room for other waits, they would never be polled.
   if (delay >= third_ || is_draining_ ||
       pacer_.IsFull(name.number, entry->wait->state() == State::kDue)) {
     Apply(*entry, Event::kGiveBack);
@@ -279,7 +279,7 @@ MonotonicTime DurableWorker::NextTime() const {
   return std::min({next, membership_.next_heartbeat(), pacer_.next_time()});
 }
 
-// Makes sure that a timer fires at the time of what is due next.
+// Makes sure that a timer fires when something is next due.
 void DurableWorker::Arm() {
   const MonotonicTime time = NextTime();
   if (time >= armed_ || has_stopped_ || !has_started_) return;

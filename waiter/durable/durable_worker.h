@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The functions of `DurableWaits`: the mutex, the timers, and the calls of the
-// store and the engine. What is to be done is decided elsewhere:
+// store and the engine. Other classes decide what to do:
 //
 //   LeasedWait    what an event means for a wait
 //   ClaimPacer    when to claim waits, and how many
@@ -121,8 +121,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Entry& entry, const WaitReport& report, std::string value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Applies an event, and does what the new state is for, which may erase
-  // `entry`. Returns whether the event was for the state.
+  // Applies an event, and does what the new state asks for, which may erase
+  // `entry`. Returns whether the state allowed the event.
   bool Apply(Entry& entry, Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Suspend(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Entry* Find(const NameState& name, std::string_view key);

@@ -41,7 +41,8 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr nanoseconds kFailedUnmarkGap = seconds(1);
-// The store may be emptied, and the names in it divided differently then.
+// Names are opened again after this time: the store may have been emptied, and
+// its names divided differently.
 constexpr nanoseconds kOpenGap = seconds(30);
 constexpr nanoseconds kUnreadableDelay = seconds(30);
 constexpr nanoseconds kOverlapDelay = seconds(1);
@@ -303,7 +304,7 @@ void DurableWorker::OnSettled(size_t partition, MonotonicTime sent,
   }
 }
 
-// Lets the next suspect be polled, once the store knows.
+// Marks the next suspect in the store, and then lets it be polled.
 void DurableWorker::MarkNextSuspect() {
   while (const std::optional<Suspect> suspect = suspects_.Next()) {
     const Entry* const entry =
@@ -330,8 +331,8 @@ void DurableWorker::OnMarked(const Suspect& suspect, bool is_ok) {
     suspects_.OnMarked();
     return StartPolling(*entry, clock_.MonotonicNow());
   }
-  // The wait was released since, or the store may have the mark without having
-  // answered. Without a poll, nothing may count as a crash.
+  // The wait was released in the meantime, or the store has not answered but
+  // may have the mark. Without a poll, that must not count as a crash.
   suspects_.Skip();
   Unmark(suspect);
   if (is_wanted) Apply(*entry, Event::kLose);

@@ -24,8 +24,8 @@ inline std::string CursorAfter(std::string_view key) {
   return absl::StrCat("k", absl::BytesToHexString(ToAbsl(key)));
 }
 
-// Returns the empty key for the cursors of a beginning, which are "0" and
-// empty; nullopt for what is no cursor.
+// Returns the empty key for the cursors of a beginning, "0" and the empty one;
+// nullopt for text that is not a cursor.
 inline std::optional<std::string> KeyOfCursor(std::string_view cursor) {
   if (cursor.empty() || cursor == "0") return "";
   if (cursor[0] != 'k') return std::nullopt;

@@ -63,7 +63,7 @@ constexpr auto kTransitions = std::to_array<Row>({
 
     {kPolling, kPoll, kPolling},
     {kPolling, kSleep, kSleeping},
-    // The poll may still be in progress, so the lease has to run out.
+    // The poll may still be in progress, so the lease must run out.
     {kPolling, kSuspended, kGone},
     {kPolling, kEnd, kEnding},
     {kPolling, kLose, kDropped},

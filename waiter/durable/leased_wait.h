@@ -32,7 +32,7 @@
 
 namespace waiter::internal {
 
-// Time for which the store keeps a wait for its holder.
+// While it lasts, the store keeps a wait for its holder.
 struct WaitLease {
   DueNumber fence;
   MonotonicTime end;
@@ -73,7 +73,7 @@ class LeasedWait {
     kSkip,       // Its result can be delivered, and there is no handler.
     kAccepted,   // The handler took the result.
     kRefused,    // The handler did not take it, or was not called.
-    kWritten,    // The store did what the state is for.
+    kWritten,    // The store did what the state asks for.
     kLose,       // Another worker may hold it.
   };
 
@@ -90,7 +90,7 @@ class LeasedWait {
   bool Apply(Event event);
   bool Allows(Event event) const { return Next(state_, event).has_value(); }
   bool is_lost() const { return !write().has_value(); }
-  // Whether a renewal of the lease is of use.
+  // Whether a renewal of the lease is useful.
   bool is_renewed() const;
 
   const std::string& key() const { return key_; }

@@ -46,7 +46,8 @@ class Membership {
   // with a better rank is gone.
   std::vector<size_t> OnWorkers(const std::vector<std::string>& workers);
 
-  // The number of live workers that come first; 0 before the first heartbeat.
+  // The number of live workers with a better rank; 0 before the first
+  // heartbeat.
   int64_t rank(size_t partition) const { return partitions_[partition].rank; }
 
  private:

@@ -97,7 +97,7 @@ Registration::Registration(Spec spec, WaitEngine& engine, Clock& clock,
   first.hooks.observer = Nobody();
   first.budgets.rate_limiter = nullptr;
   first_ = WaitPolicy::Make(std::move(first));
-  // The worker decides whether an end on the engine is the wait's.
+  // The worker decides whether the end on the engine is also the wait's.
   policy.hooks.on_failure = nullptr;
   policy.hooks.on_checkpoint =
       [this,

@@ -72,7 +72,7 @@ class Registration {
     DurableNameOptions options;
   };
 
-  // Returns kInvalidArgument for what is not valid. `hooks` are called from the
+  // Returns kInvalidArgument if `spec` is invalid. `hooks` are called from the
   // first `Resume` on.
   static absl::StatusOr<std::unique_ptr<Registration>> Make(
       Spec spec, WaitEngine& engine, Clock& clock, RegistrationHooks hooks);
@@ -84,9 +84,8 @@ class Registration {
     return policy_->options().budgets.rate_limiter != nullptr;
   }
 
-  // How a wait begins that no worker has polled: with a token and the time of
-  // its first poll, or, if it ends immediately, with an empty token and
-  // `report`.
+  // The beginning of a wait that no worker has polled: a token and the time of
+  // its first poll or, if it ends immediately, an empty token and `report`.
   struct Beginning {
     WaitToken token;
     MonotonicTime wake_up = {};

@@ -36,7 +36,7 @@ class Info {
     }
   }
 
-  // Empty and zero for what the server does not say.
+  // Return an empty text or zero for a field that the server does not send.
   std::string Text(const std::string& field) const {
     const auto it = fields_.find(field);
     return it == fields_.end() ? std::string() : it->second;

@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Writes wait so long for others. Releases wait longer, until they are due:
-// they are not urgent, and many cost little more than one.
+// Writes wait this long for others to share their batch. Releases wait longer,
+// until they are due: they are not urgent, and many cost little more than one.
 constexpr nanoseconds kFlushGap = milliseconds(5);
 constexpr nanoseconds kReleaseGap = milliseconds(50);
 constexpr nanoseconds kFailedWriteGap = seconds(1);
@@ -57,7 +57,7 @@ bool SettleQueue::Add(size_t partition, const WaitPtr& wait, MonotonicTime now,
     time = std::clamp(wait->wake_up(), time, now + kReleaseGap);
   }
   timers_.Hasten(partition, time);
-  // Not at each wait while many wait for a reply.
+  // Not true for each further wait while many wait for a reply.
   return waits.size() % kMaxBatch == 0;
 }
 

@@ -26,7 +26,7 @@ namespace waiter::internal {
 namespace {
 
 // A transaction takes no further requests after this time, so that the first
-// ones have their answers and other processes have their turn.
+// ones get their answers and other processes get their turn.
 constexpr std::chrono::milliseconds kMaxTransaction(25);
 
 template <typename T, typename RunFunction>

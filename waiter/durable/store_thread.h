@@ -9,8 +9,8 @@
 //
 // Requests that arrive while a transaction runs share the next one, so that the
 // costs of a transaction are paid once for all of them. Callbacks come after
-// its end. If the transaction breaks, each request is repeated in a transaction
-// that it has for itself, so that none fails because of another one.
+// its end. If the transaction breaks, each request is repeated in its own
+// transaction, so that none fails because of another one.
 
 #ifndef WAITER_DURABLE_STORE_THREAD_H_
 #define WAITER_DURABLE_STORE_THREAD_H_

@@ -4,8 +4,8 @@
 // The time of a store, known from its replies about partitions, whose servers
 // may differ:
 //
-//   std::optional<nanoseconds> step = time.Observe(partition, sent, now,
-//   now_us); absl::Time store_now = time.At(now);
+//   time.Observe(partition, sent, now, now_us);
+//   absl::Time store_now = time.At(now);
 
 #ifndef WAITER_DURABLE_STORE_TIME_H_
 #define WAITER_DURABLE_STORE_TIME_H_

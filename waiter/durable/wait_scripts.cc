@@ -44,7 +44,7 @@ absl::Status Unexpected() {
 }
 
 // Reads the elements of a reply one by one. Once one is not as expected,
-// `failed` says so.
+// `failed` is true.
 class Elements {
  public:
   explicit Elements(const RedisReply& reply) : reply_(reply) {}

@@ -6,7 +6,7 @@
 //   client->Call(Scripts().claim, PartitionKeys(partition),
 //                ClaimArguments(request), ...);
 //
-// A change of what a script means is another version in its first lines.
+// If the meaning of a script changes, so does the version in its first lines.
 
 #ifndef WAITER_DURABLE_WAIT_SCRIPTS_H_
 #define WAITER_DURABLE_WAIT_SCRIPTS_H_

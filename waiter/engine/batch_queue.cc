@@ -103,7 +103,7 @@ bool BatchQueue::Join(BatchWait& wait) {
   const std::lock_guard lock(mutex_);
   if (closed_) return false;
   BatchKey& key = *wait.key;
-  // The queue changes only after what may throw.
+  // The queue changes only after everything that may throw.
   if (key.batch == nullptr) {
     if (open_ == nullptr) Open(*wait.clock);
     open_->keys.push_back(&key);
@@ -174,7 +174,7 @@ Poll<> BatchQueue::OnAlarm(Batch& batch, int alarm) noexcept {
       batch.in_line = true;
     }
     if (line_.front() != &batch) {
-      batch.alarm.Detach();  // It gets another one when it is the first.
+      batch.alarm.Detach();  // It gets another one when it is first.
       return Success();
     }
     if (!batch.keys.empty()) {
@@ -204,7 +204,7 @@ void BatchQueue::OnLostAlarm(Batch& batch, int alarm,
   Answer(Take(batch), answer);
   batch.alarm.Detach();
   if (result.reason() == StopReason::kShutDown) {
-    // No alarm can follow for the batches that have none.
+    // No new alarm can start for the batches without one.
     for (Batch* const other : std::exchange(line_, {})) {
       other->in_line = false;
       Answer(Take(*other), answer);

@@ -56,8 +56,8 @@ absl::Status Validate(const WaitEngineOptions& options) {
 
 WaitEngine::WaitEngine(const WaitEngineOptions& options)
     : ends_(std::make_shared<std::atomic<bool>>(false)) {
-  // With invalid options every wait ends immediately, for which one thread is
-  // enough. Without threads, the caller runs the waits in any case.
+  // With invalid options every wait ends immediately, so one thread is enough.
+  // Without threads, the caller runs the waits in any case.
   const bool has_all_threads = Validate(options).ok() || options.threads == 0;
   const int threads = has_all_threads ? options.threads : 1;
   const int workers = std::max(threads, 1);

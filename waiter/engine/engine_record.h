@@ -114,10 +114,10 @@ struct EngineRecord {
   bool final_poll : 1;
   bool sleep_is_fixed : 1;
   bool is_plain : 1;  // `IsPlain` (decide.h) holds for its policy.
-  // Waits that ended with the reason `kShutDown` from which this one descends:
-  // a function of one started the next, and so on. At most `kMaxShutDowns`. Not
-  // a bit-field, which would share memory with `has_timer`: any thread writes
-  // this at a start, while the worker may look whether a stale timer counts.
+  // Number of ancestors that ended with the reason `kShutDown`: a function of
+  // each one started the next. At most `kMaxShutDowns`. Not a bit-field, which
+  // would share memory with `has_timer`: any thread writes this at a start,
+  // while the worker may look whether a stale timer counts.
   uint8_t shut_downs;
 };
 static_assert(sizeof(EngineRecord) == 112);

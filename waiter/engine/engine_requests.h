@@ -113,15 +113,16 @@ class EngineRequests {
   void Abandon(EngineRecord& record, Generation generation);
   // Frees the task of an abandoned wait. The caller is inside of it.
   void FreeAbandoned(EngineRecord& record, Generation generation);
-  // Takes the answer to a poll.
+  // Posts the answer to a poll.
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
 
   // For the worker's thread.
 
-  // Returns whether other threads have posted what `FetchOthers` did not take.
+  // Returns whether other threads have posted requests that `FetchOthers` has
+  // not taken.
   bool has_mail() const { return mailbox_.has_mail(); }
   // Moves the requests of other threads to `others()`, which must be empty.
-  // Returns false if there are none.
+  // Returns false if no thread has posted any.
   bool FetchOthers();
   EngineMail& others() { return others_; }
 

@@ -242,8 +242,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void EngineWorker::PrefetchAhead(
 
 void EngineWorker::FetchMail() {
   if (requests_.FetchOthers()) pool_.Share();
-  // Read after the mail, which may be that of `BeginShutDown`: nothing else
-  // wakes the worker for the end of its engine.
+  // Looks after taking the mail: `BeginShutDown` may have posted it, and
+  // nothing else wakes the worker for the end of its engine.
   shut_down_.Look();
 }
 
@@ -259,7 +259,7 @@ void EngineWorker::Process(EngineMail& mail) {
   new_waits_.Append(std::exchange(mail.starts, {}));
 }
 
-// Processes what the owners of handles ask for.
+// Processes the requests of the owners of handles.
 void EngineWorker::ProcessHandles(EngineMail& mail) {
   const std::vector<WaitRef>& cancelled = mail.cancelled.refs;
   for (size_t i = 0; i < cancelled.size(); ++i) {
@@ -300,7 +300,7 @@ void EngineWorker::Suspend(std::unique_ptr<SuspendRequest> request) {
   }
 }
 
-// Processes requests for whose lists there was no memory.
+// Processes requests that did not fit into their lists for lack of memory.
 void EngineWorker::LookAtAll() {
   ForEachPending([this](EngineRecord& record) {
     if (record.gate.freed()) {
@@ -355,8 +355,8 @@ void EngineWorker::FireTimers() {
   Clear(due_);
 }
 
-// Processes what has come during this round. Its polls may have taken long, and
-// an answer may have been given in time.
+// Processes the requests that came during this round. Its polls may have taken
+// long, and an answer may have been given in time.
 void EngineWorker::ProcessLateMail() {
   if (!requests_.has_mail() && !requests_.has_own_answers()) return;
   ProcessOwn();

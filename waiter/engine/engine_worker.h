@@ -78,8 +78,8 @@ class EngineWorker {
   // Returns whether this is a copy in a child process, without its thread.
   bool IsGone() const { return thread_.IsGone(); }
 
-  // The following belong to the worker's thread: the one of `StartThread`, or,
-  // without it, one thread at a time.
+  // Only the worker's thread may call the following. It is the thread of
+  // `StartThread` or, without that, one thread at a time.
 
   void StartThread();
   void Run();
@@ -109,7 +109,7 @@ class EngineWorker {
   void Drive(bool until_shut_down);
 
   // Does everything that is due. Returns when the next round is due; `max()` if
-  // only mail makes one due. Memory that runs out terminates the program.
+  // only mail makes one due. Running out of memory terminates the program.
   MonotonicTime RunRound() noexcept;
   template <typename RecordAt>
   void PrefetchAhead(size_t place, size_t size, RecordAt record_at) const;

@@ -116,8 +116,8 @@ void ExecutorBridge::RunPoll(const EngineTicket& ticket,
   }
 }
 
-// `on_failure` of one wait, as the executor gets it. An executor that destroys
-// it without running it has it called nevertheless.
+// `on_failure` of one wait, as the executor gets it. If the executor destroys
+// it without running it, it is called nevertheless.
 class ExecutorBridge::OnFailureTask {
  public:
   OnFailureTask(std::shared_ptr<const WaitPolicy> policy, std::string_view name,

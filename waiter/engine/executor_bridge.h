@@ -13,8 +13,7 @@
 //    returned, or with a failure if the executor destroys or refuses it; never
 //    if its wait ended, or must end, before the poll began.
 //  * If the executor destroys a poll inside of `Poll`, the answer is given
-//  after
-//    the executor has returned, with its exception if it threw one.
+//    after the executor has returned, with its exception if it threw one.
 //  * `on_failure` is called exactly once, whatever the executor does.
 
 #ifndef WAITER_ENGINE_EXECUTOR_BRIDGE_H_
@@ -40,7 +39,7 @@ class ExecutorBridge {
  public:
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
 
-  // `executor` may be null; polls are then not for this.
+  // If `executor` is null, `Poll` must not be called.
   ExecutorBridge(EngineWorker& worker, EngineRequests& requests,
                  Executor executor)
       : worker_(worker),
@@ -54,8 +53,8 @@ class ExecutorBridge {
   // Whether there is, or before `Forget` was, an executor.
   bool has_executor() const { return has_executor_; }
 
-  // Hands a poll to the executor. Its wait has been put aside, and `answer` is
-  // of its `make_answer`.
+  // Hands a poll to the executor. Its wait has been put aside, and its
+  // `make_answer` made `answer`.
   void Poll(const EngineTicket& ticket, PollContext context,
             std::unique_ptr<EngineAnswer> answer);
 

@@ -12,14 +12,15 @@
 // `next_of(index)` returns a reference to the link of an object: to the index
 // of the next one, as a relaxed atomic. A thread may read the link of an object
 // that another thread has popped and uses, so its memory must stay, and may be
-// written with relaxed stores only. What is read then is dropped.
+// written with relaxed stores only. The thread discards the value that it reads
+// then.
 //
 // Invariants:
 //  * An object is popped by one thread. What a thread did before it pushed an
 //    object is visible to the thread that pops it.
-//  * Each push changes the tag beside the head. So if the head is what it was,
-//    the objects below it are, too: to come back to the head, an object that
-//    was popped must be pushed. The tag repeats after 2^32 pushes.
+//  * Each push changes the tag next to the head. So if the head has not
+//    changed, neither have the objects below it: to become the head again, an
+//    object that was popped must be pushed. The tag repeats after 2^32 pushes.
 
 #ifndef WAITER_ENGINE_FREE_LIST_H_
 #define WAITER_ENGINE_FREE_LIST_H_
@@ -62,7 +63,7 @@ class BasicFreeList {
                                           std::memory_order_relaxed));
   }
 
-  // Adds the object and all that are linked to it, unless there are others.
+  // If the stack is empty, adds the object and all that are linked to it.
   // Returns whether it did.
   bool PushIfEmpty(uint32_t index) {
     uint64_t head = head_.load(std::memory_order_relaxed);

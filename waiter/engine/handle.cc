@@ -20,8 +20,7 @@ namespace internal {
 void WaitCanceller::Cancel() const {
   if (wait.worker.get() == nullptr) return;
   // The poll in progress is notified last, so that its code finds the wait
-  // cancelled.
-  // That code may destroy this.
+  // cancelled. That code may destroy this.
   waiter::stop_source poll = stop;
   wait.worker->requests().Cancel(*wait.record, wait.generation);
   poll.request_stop();

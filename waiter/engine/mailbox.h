@@ -22,7 +22,7 @@
 // that pass began, so none of them can post any more.
 //
 // A worker that does not sleep here, because an event loop runs it, has a hook
-// that says that there is mail. The loop then lets the worker take it.
+// that announces mail. The loop then lets the worker take it.
 //
 // Invariants:
 //  * A post wakes the worker. Nothing is lost between the worker's last look
@@ -30,11 +30,11 @@
 //  * The thread that posts the first mail since the last `Take` calls the hook
 //    afterwards, so at least one call begins after mail that is not taken yet,
 //    and there are no more calls than takes, plus one.
-//  * A post touches nothing of the mailbox after the worker could take it, so
-//    the worker's owner may free the mailbox then. A call of the hook does, and
-//    `Close` awaits it.
-//  * Nothing is posted to a closed mailbox. After `Close`, no `put` runs, and
-//    no call of the hook.
+//  * Once the worker can take its mail, a post no longer touches the mailbox,
+//    so the worker's owner may free the mailbox. A call of the hook does touch
+//    it, and `Close` awaits that.
+//  * Nothing is posted to a closed mailbox. After `Close`, neither a `put` nor
+//    the hook runs.
 
 #ifndef WAITER_ENGINE_MAILBOX_H_
 #define WAITER_ENGINE_MAILBOX_H_
@@ -70,8 +70,8 @@ class BasicMailbox {
 
  public:
   BasicMailbox() = default;
-  // `on_mail` is the hook. It is called under no lock and must not throw, close
-  // the mailbox, or wait for a thread that does. Null: none.
+  // `on_mail` is the hook, or null. It is called without a lock and must not
+  // throw, close the mailbox, or wait for a thread that does.
   explicit BasicMailbox(std::function<void()> on_mail)
       : on_mail_(std::move(on_mail)) {}
   BasicMailbox(const BasicMailbox&) = delete;
@@ -203,7 +203,7 @@ class BasicMailbox {
   typename Sync::Flag has_mail_ = false;
   bool disturbed_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  int hook_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // Under way.
+  int hook_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // In progress.
   SleepKind sleep_ ABSL_GUARDED_BY(mutex_) = SleepKind::kAwake;
   StopSource wake_ ABSL_GUARDED_BY(mutex_){waiter::nostopstate};
   typename Sync::Condition woken_{mutex_};

@@ -7,9 +7,9 @@
 //   waits.WithLoop(record, now, [&](WaitLoop& loop, WaitReport& report) {...});
 //   waits.Release(record);          // At the end. References become stale.
 //
-// Invariant: a record is not `kFree` exactly from `Register` to `Release`. That
-// long it has a policy in the table, a form that its codec knows, and counts as
-// pending.
+// Invariant: a record is not `kFree` exactly from `Register` to `Release`.
+// During that time it has a policy in the table and a form that its codec
+// knows, and it counts as pending.
 
 #ifndef WAITER_ENGINE_PENDING_WAITS_H_
 #define WAITER_ENGINE_PENDING_WAITS_H_
@@ -49,7 +49,8 @@ class PendingWaits {
   PendingWaits(const PendingWaits&) = delete;
   PendingWaits& operator=(const PendingWaits&) = delete;
 
-  // Makes the record of a start one of a wait that is about to begin.
+  // Turns the record of a start into the record of a wait that is about to
+  // begin.
   void Register(EngineRecord& record, MonotonicTime now);
 
   // Frees everything of a wait except its task, which must have been freed.

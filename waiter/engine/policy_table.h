@@ -34,8 +34,8 @@ class PolicyTable {
     return entries_[index].policy;
   }
 
-  // Counts one more wait of the policy that was added last, if that is
-  // `policy`. Returns whether it is, and then the index by `last()`.
+  // If `policy` is the one that was added last, counts one more wait of it and
+  // returns true. `last()` is then its index.
   bool AddToLast(const WaitPolicy& policy) {
     if (last_ >= entries_.size() || entries_[last_].policy.get() != &policy) {
       return false;

@@ -10,12 +10,12 @@
 //     codec.Pack(record, policy, loop.state());
 //   });
 //
-// State that does not fit into a record is in its `ColdState`, which is made
-// when it is first needed: immediately for waits with hooks, budgets, contexts
-// and the like, or when a poll brings a text.
+// State that does not fit into a record is in its `ColdState`. It is made
+// immediately for waits with hooks, budgets, contexts and the like, and
+// otherwise when it is first needed: for example, when a poll brings a text.
 //
 // Invariant: between two steps, the record holds all of the loop's state that
-// the wait needs, and of its report what the report level promises.
+// the wait needs, and the part of its report that the report level promises.
 
 #ifndef WAITER_ENGINE_RECORD_CODEC_H_
 #define WAITER_ENGINE_RECORD_CODEC_H_
@@ -166,7 +166,7 @@ class RecordCodec {
     full.slept = state.slept;
   }
 
-  // Frees what the wait has besides its record, after its last step.
+  // Frees everything of the wait except its record, after its last step.
   static void Clear(const EngineRecord& record) {
     if (record.has_cold_state) delete record.cold;
   }

@@ -10,11 +10,11 @@
 //   pool.Share();                         // The worker, once in a while.
 //
 // Invariants:
-//  * An index that was handed out stays valid, and its record where it is.
-//  * Records that the worker has freed come back to all threads, so the slab
-//    is no larger than the most waits that were pending at once, and those
-//    that were freed since the last `Share`.
-//  * Only a slab that grows takes a lock.
+//  * An index that was handed out stays valid, and its record does not move.
+//  * Records that the worker has freed come back to all threads, so the slab is
+//    no larger than the maximum number of waits that were pending at the same
+//    time, plus the records freed since the last `Share`.
+//  * A lock is taken only to grow the slab.
 
 #ifndef WAITER_ENGINE_RECORD_POOL_H_
 #define WAITER_ENGINE_RECORD_POOL_H_
@@ -97,7 +97,7 @@ class RecordPool {
   }
 
   // Begins to fetch the record from memory. A record need not begin at a cache
-  // line, so its last byte is fetched as well.
+  // line, so its last byte is also fetched.
   void Prefetch(const EngineRecord& record) const {
     const auto* const begin = reinterpret_cast<const std::byte*>(&record);
     for (size_t offset = 0; offset < record_size_; offset += kCacheLine) {

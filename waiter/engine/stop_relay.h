@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tells the poll that is in progress on a worker's thread that the engine is
-// being destroyed, by the stop token of that poll.
+// Notifies the poll in progress on a worker's thread, by its stop token, that
+// the engine is being destroyed.
 
 #ifndef WAITER_ENGINE_STOP_RELAY_H_
 #define WAITER_ENGINE_STOP_RELAY_H_
@@ -18,7 +18,7 @@ namespace waiter::internal {
 // Thread-safe.
 class StopRelay {
  public:
-  // Makes `stop` the one of the poll in progress, until the result is
+  // Makes `stop` the stop source of the poll in progress, until the result is
   // destroyed.
   class [[nodiscard]] Scope {
    public:

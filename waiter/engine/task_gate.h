@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The gate to the task of a wait, that is to its status function and callback.
+// The gate to the task of a wait, that is, to its status function and callback.
 // Three parties meet there: the worker that drives the wait, the owner of its
 // handle, and a thread of an executor that polls. One atomic word settles who
 // is inside, and carries what the owner wants:
@@ -21,9 +21,9 @@
 //  * Entering is the start of a poll: a thread that enters after `RequestStop`
 //    or `RequestSuspend` has returned sees the request, and an executor does
 //    not enter at all.
-//  * Of `RequestStop` and `RequestSuspend`, the first one counts.
-//  * A poll begins after every request of one: the request is met by the next
-//    poll that begins, however many requests there were.
+//  * The first of `RequestStop` and `RequestSuspend` counts.
+//  * A poll begins after every request for one. The next poll that begins meets
+//    all requests before it.
 //  * Once a poll on an executor has begun, the wait takes its answer before
 //    anything else, unless it is abandoned.
 //  * The generation moves only in `Close`, so a reference to a wait that has
@@ -39,7 +39,7 @@
 
 namespace waiter::internal {
 
-// Names one wait among all that use the same record.
+// Identifies one wait among all that use the same record.
 using Generation = uint64_t;
 
 // Duty of the owner of a handle that abandons its wait.
@@ -57,8 +57,8 @@ enum class AbandonOutcome : uint8_t {
 template <typename Word>
 class BasicTaskGate {
  public:
-  // For the thread that starts a wait, before any other knows of it. Returns
-  // the generation of the wait.
+  // For the thread that starts a wait, before any other thread knows of it.
+  // Returns the generation of the wait.
   Generation OpenWithHandle() {
     const Generation generation = this->generation();
     word_.store(generation | kHasHandle, std::memory_order_relaxed);
@@ -71,8 +71,8 @@ class BasicTaskGate {
     return GenerationOf(word_.load(std::memory_order_relaxed));
   }
 
-  // Returns whether the wait has not ended. What its last thread inside did is
-  // visible after false.
+  // Returns whether the wait has not ended. If not, everything that the last
+  // thread inside did is visible.
   bool IsOpen(Generation generation) const {
     return GenerationOf(word_.load(std::memory_order_acquire)) == generation;
   }
@@ -110,13 +110,13 @@ class BasicTaskGate {
     return Update(generation, [](uint64_t word) { return word & ~kHasHandle; });
   }
 
-  // Forbids to enter, as the first step of `Abandon`.
+  // Forbids entering, as the first step of `Abandon`.
   void Forbid(Generation generation) {
     Update(generation, [](uint64_t word) { return word | kAbandoned; });
   }
 
-  // Ends the interest in the wait. Blocks until the task is gone, unless the
-  // caller is `in_task`, that is inside.
+  // Abandons the wait. Blocks until the task is gone, unless the caller is
+  // `in_task`, that is, inside.
   AbandonOutcome Abandon(Generation generation, bool in_task) {
     uint64_t word = word_.load(std::memory_order_acquire);
     while (GenerationOf(word) == generation) {
@@ -143,13 +143,13 @@ class BasicTaskGate {
 
   // Enters for the worker. Refuses if another thread is inside, if a poll on an
   // executor has begun whose answer the worker has not taken, or if the wait is
-  // abandoned. If it is not `shared`, that is without an executor, a detached
+  // abandoned. If it is not `shared`, that is, without an executor, a detached
   // wait costs no atomic operation except a load.
   bool Enter(bool shared) {
     return EnterUnless(kAbandoned | kEntered | kPollBegun, shared);
   }
 
-  // The same to take an answer, also the answer of a poll on an executor.
+  // The same to take an answer, even if a poll on an executor gave it.
   bool EnterForAnswer(bool shared) {
     return EnterUnless(kAbandoned | kEntered, shared);
   }
@@ -168,8 +168,8 @@ class BasicTaskGate {
     return true;
   }
 
-  // Leaves. Returns false, and stays inside, if the wait was abandoned since
-  // then: the caller then frees the task.
+  // Leaves. If the wait was abandoned in the meantime, returns false and stays
+  // inside: the caller then frees the task.
   bool Leave() {
     uint64_t word = word_.load(std::memory_order_acquire);
     while ((word & kEntered) != 0) {
@@ -179,8 +179,9 @@ class BasicTaskGate {
     return true;
   }
 
-  // Takes the request of a poll, which the poll that begins now meets. Returns
-  // whether there was one; what its owner did before is then visible.
+  // Takes the request for a poll, which the poll that begins now meets. Returns
+  // whether there was one; everything that the owner did before it is then
+  // visible.
   bool MeetPollRequest() {
     uint64_t word = word_.load(std::memory_order_acquire);
     while ((word & kPollRequested) != 0) {
@@ -217,12 +218,13 @@ class BasicTaskGate {
   bool abandoned() const {
     return (word_.load(std::memory_order_acquire) & kAbandoned) != 0;
   }
-  // Returns whether the wait should end early, for one of these two reasons.
+  // Returns whether the wait should end early: a stop was requested, or it was
+  // abandoned.
   bool must_end() const {
     return (word_.load(std::memory_order_acquire) &
             (kStopRequested | kAbandoned)) != 0;
   }
-  // Returns whether the wait should make no further poll, for these reasons or
+  // Returns whether the wait should make no further poll: for these reasons, or
   // because it is to be suspended.
   bool must_not_poll() const {
     return (word_.load(std::memory_order_acquire) &
@@ -288,7 +290,7 @@ class BasicTaskGate {
 #if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX)
 // Without a futex, as with MinGW, `std::atomic::wait` of libstdc++ 12 loses
 // notifications: it compares before it takes its lock, and not again. This
-// looks again every millisecond.
+// class looks again every millisecond.
 class GateWord : public std::atomic<uint64_t> {
  public:
   using std::atomic<uint64_t>::atomic;

@@ -123,7 +123,7 @@ MonotonicTime TimerQueue::TimeOf(Timer timer, MonotonicTime now) const {
       return exact.due;
     }
   }
-  // All others are in the wheel, or were taken.
+  // All other timers are in the wheel, or were taken.
   if (is_exact() || TickOf(timer) <= current_) return now;
   return TimeOf(TickOf(timer));
 }

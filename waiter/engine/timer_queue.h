@@ -9,7 +9,7 @@
 //   uint32_t stamp = timers.Add(index, due, /*slack=*/{});
 //   ...
 //   timers.TakeDue(now, due_timers);
-//   // `index` is due if its latest stamp is that of its timer.
+//   // `index` is due if its latest stamp equals its timer's.
 //
 // A timer cannot be removed. To cancel it, discard its stamp: stale entries are
 // skipped when they are due, and dropped by `Sweep`.
@@ -59,7 +59,7 @@ class TimerQueue {
   MonotonicTime NextWakeUp() const;
 
   // Returns when a timer is due, or `now` if it was taken. Takes time linear in
-  // the number of timers without a tick, or beyond the reach of the wheel.
+  // the number of timers that are exact or beyond the reach of the wheel.
   MonotonicTime TimeOf(Timer timer, MonotonicTime now) const;
 
   // Drops the timers that are not `wanted`. Takes time linear in `size()`.
@@ -143,7 +143,7 @@ class TimerQueue {
   Chunk* new_chunks_ = nullptr;  // The unused rest of the last block.
   Chunk* new_chunks_end_ = nullptr;
   Chunk* free_chunks_ = nullptr;
-  // A heap of all timers without a tick, and otherwise of those beyond the
+  // A heap. Without a tick, it has all timers; otherwise, the timers beyond the
   // horizon.
   std::vector<ExactTimer> exact_;
 };

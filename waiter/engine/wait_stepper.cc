@@ -42,7 +42,7 @@ namespace {
 
 using Phase = EngineRecord::Phase;
 
-// Returns true also if the handle was destroyed: no hook that announces another
+// Also returns true if the handle was destroyed: no hook that announces another
 // poll may follow.
 inline bool StopRequested(const EngineRecord& record) {
   return record.gate.must_end();
@@ -301,7 +301,7 @@ void WaitStepper::Answer(EngineAnswer& answer) {
       record.cold->report.attempts + 1 != answer.attempt) {
     return;
   }
-  // An executor that fails does not win over a poll that has begun.
+  // If the poll has begun, its answer counts, not the executor's failure.
   if (answer.failure.ok() ? !record.gate.EnterForAnswer(has_executor_)
                           : !record.gate.Enter(has_executor_)) {
     return;
@@ -352,7 +352,7 @@ NextStep WaitStepper::DecideAny(EngineStep& step) {
   const MonotonicTime end = step.answered_at_.has_value()
                                 ? *step.answered_at_
                                 : poll_clock_.EndOfPoll(exact_polls_);
-  // An answer that was given earlier counts from then, and so do its hooks.
+  // If the answer was given earlier, its delay and its hooks count from then.
   const bool was_given = step.answered_at_.has_value() &&
                          waits_.PolicyOf(record).observer() != nullptr;
   const MonotonicTime taken =
@@ -397,7 +397,7 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   return next;
 }
 
-// Returns the generator of the waits that have none.
+// Returns the generator for waits whose policy has no seed.
 inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen() {
   return {gen_.has_value() ? &*gen_ : nullptr, own_gen_};
 }
@@ -514,7 +514,7 @@ void WaitStepper::Expire(EngineRecord& record) {
 void WaitStepper::End(EngineRecord& record, StopReason reason) {
   const auto ancestry = shut_down_.Enter(record, reason);
   const bool awaits_answer = record.phase == Phase::kAwaitingAnswer;
-  // Tells the poll, which an executor may be running.
+  // Notifies the poll, which an executor may be running.
   if (awaits_answer) waiter::stop_source(record.cold->stop).request_stop();
   // If a poll on the executor has begun, its answer comes first.
   if (!record.gate.Enter(has_executor_)) return;

@@ -5,15 +5,15 @@
 //
 //   Start -> Poll -> Decide -> Sleep -> Poll -> Decide -> ... -> Finish
 //
-// Any step may be the last: `Cancel`, `ShutDown` and `Expire` end a wait from
-// outside, with a callback, `Suspend` with its state in place of a callback,
-// and `Abandon` without one. `WaitLoop` decides; this runs the functions of the
-// wait and sets its timer.
+// Any step may be the last. From outside, `Cancel`, `ShutDown` and `Expire` end
+// a wait with a callback, `Suspend` hands out its state instead, and `Abandon`
+// does neither. `WaitLoop` decides; this runs the functions of the wait and
+// sets its timer.
 //
 // Invariants:
 //  * Functions and hooks of a wait run inside of its gate and of a `TaskScope`.
-//  * Between two steps the record holds the whole state of the wait, and the
-//    wait is in exactly one place: among the ready ones, under a timer or
+//  * Between two steps the record holds the whole state of the wait. The wait
+//    is then in exactly one place: among the ready ones, under a timer or
 //    asleep forever, with a poll whose answer comes as a request, or held for a
 //    suspension that was requested.
 //  * A wait is released once, after its callback has returned, if it has one.
@@ -53,8 +53,9 @@ namespace waiter::internal {
 
 class EngineWorker;
 
-// For the worker's thread. Calls that take a record need it registered, except
-// `Start`. The arguments of the constructor must outlive this.
+// For the worker's thread. Calls that take a record require that it is
+// registered, except `Start`. The arguments of the constructor must outlive
+// this.
 class WaitStepper {
  public:
   struct Parts {

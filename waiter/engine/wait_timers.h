@@ -7,7 +7,7 @@
 //
 // Invariants:
 //  * At most one timer of a wait counts, and its record has the stamp.
-//  * Stale timers are at most as many as those that count, and some 1024.
+//  * There are at most about 1024 more stale timers than timers that count.
 
 #ifndef WAITER_ENGINE_WAIT_TIMERS_H_
 #define WAITER_ENGINE_WAIT_TIMERS_H_
@@ -63,7 +63,7 @@ class WaitTimers {
     --wanted_;
   }
 
-  // Returns whether `timer` is the one that counts of its wait.
+  // Returns whether `timer` counts for its wait.
   static bool Counts(const EngineRecord& record, Timer timer) {
     return record.has_timer && record.stamp == timer.stamp;
   }

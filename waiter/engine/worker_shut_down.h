@@ -17,9 +17,9 @@
 // Invariants:
 //  * Once `has_begun` is true it stays true, and then it is true for all
 //    workers of the engine.
-//  * A wait that a function starts has one ancestor more than the wait of that
-//    function, if that one is shut down, so every chain of starts ends: first
-//    without callbacks, then without hooks, and then with the program.
+//  * If a function of a wait that is shut down starts a wait, that has one
+//    ancestor more. So every chain of starts ends: first without callbacks,
+//    then without hooks, and then with the program.
 
 #ifndef WAITER_ENGINE_WORKER_SHUT_DOWN_H_
 #define WAITER_ENGINE_WORKER_SHUT_DOWN_H_
@@ -49,12 +49,13 @@ class WorkerShutDown {
 
   // For the worker's thread.
 
-  // Reads whether the engine ends. Call it after mail was taken, as that may be
-  // the only mail that tells of the end.
+  // Reads whether the engine ends. Call it after mail was taken: that may be
+  // the only mail that announces the end.
   void Look() { has_begun_ = engine_ends_->load(std::memory_order_acquire); }
   bool has_begun() const { return has_begun_; }
 
-  // Makes `stop` the one of the poll in progress until the result is destroyed.
+  // Makes `stop` the stop source of the poll in progress, until the result is
+  // destroyed.
   StopRelay::Scope BeginPoll(const waiter::stop_source& stop) {
     return {stop_relay_, stop};
   }

@@ -41,11 +41,12 @@ class WorkerThread {
   // Returns the worker whose rounds the calling thread runs, or null.
   static EngineWorker* current() { return current_; }
 
-  // Returns the worker in whose `WaitEngineOptions::wake` the thread is.
+  // Returns the worker whose `WaitEngineOptions::wake` runs on the thread, or
+  // null.
   static const EngineWorker* waking() { return waking_; }
 
-  // Until this is destroyed, the thread runs the rounds of `worker`, or of none
-  // if null, and sleeps of blocking waits on it are counted in `sleeps`.
+  // Until this is destroyed, the thread runs the rounds of `worker` (none if
+  // null), and its sleeps in blocking waits are counted in `sleeps`.
   class [[nodiscard]] Scope {
    public:
     Scope(EngineWorker* worker, std::atomic<int64_t>* sleeps)

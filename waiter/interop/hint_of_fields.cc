@@ -19,7 +19,7 @@
 namespace waiter::internal {
 namespace {
 
-// 2001 in seconds, and 1973 in milliseconds. No delay is as long.
+// 2001 in seconds, and 1973 in milliseconds. No delay is this long.
 constexpr double kFirstUnixSeconds = 1e9;
 constexpr double kFirstUnixMillis = 1e11;
 constexpr double kLastUnixMillis = 1e14;
@@ -71,7 +71,7 @@ RetryAfter ReadHint(std::string_view value, HintUnit unit, absl::Time now) {
 }
 
 std::optional<absl::Time> ReadHttpDate(std::string_view value, absl::Time now) {
-  // `Retry-After` may also be a date, and counts from a time that is given.
+  // A date is read as a `Retry-After`, whose delay counts from `base`.
   const absl::Time base = now - absl::Hours(24 * 3653);
   const absl::Duration since = Duration(ParseRetryAfter(value, base));
   const bool is_date = value.find(':') != std::string_view::npos &&

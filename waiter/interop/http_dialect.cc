@@ -146,7 +146,7 @@ constexpr std::array<std::string_view, 22> kStatePaths = {
     "buildStatus",
     "runtimeStatus"};
 
-// Words for states, without what is not a letter or a digit.
+// Words for states, with letters and digits only.
 constexpr std::array<std::string_view, 11> kGood = {
     "succeeded", "success", "successful", "completed",   "complete", "done",
     "finished",  "passed",  "fulfilled",  "jobcomplete", "ok"};
@@ -294,7 +294,7 @@ OperationState ReadAzure(const JsonView& body, bool is_monitor) {
     if (!state.empty() && (word.empty() || !is_monitor)) word = state;
   }
   if (word.empty()) {
-    // An error alone is the end; elsewhere the status of the response tells.
+    // Only an error is an end; otherwise the status of the response decides.
     return body.IsObject("error") ? FailedState("", body) : OperationState();
   }
   OperationState state = StateOfWord(word, body);
@@ -479,7 +479,7 @@ StateWord ClassOfStateWord(std::string_view word) {
       absl::EndsWith(text, "withfailures")) {
     return StateWord::kFailed;
   }
-  // CloudFormation: the roll back is complete, the change has failed.
+  // CloudFormation: the rollback is complete, so the change has failed.
   if (absl::EndsWith(text, "rollbackcomplete")) return StateWord::kFailed;
   if (IsOneOf(kGood, text) || absl::EndsWith(ToAbsl(word), "_COMPLETE")) {
     return StateWord::kSucceeded;

@@ -33,7 +33,7 @@ StateWord ClassOfStateWord(std::string_view word);
 // The state of an operation, as a response reports it.
 struct OperationState {
   enum class Kind : uint8_t {
-    kNone,  // The response says nothing of a state.
+    kNone,  // The response does not mention a state.
     kRunning,
     kSucceeded,
     kFailed,
@@ -47,7 +47,7 @@ struct OperationState {
 
   absl::StatusCode code = absl::StatusCode::kAborted;  // Code of a failure.
 
-  // Whether a word stood for the state, not only the status of the response.
+  // Whether a word gave the state, not only the status of the response.
   bool has_word = false;
 };
 
@@ -62,8 +62,7 @@ RecognizedDialect RecognizeDialect(const HttpResponse& response,
                                    const JsonView& body);
 
 // Reads the state in the body of a response with a status of 2xx. `is_monitor`
-// says that the address that responded is one for statuses alone, not for a
-// resource.
+// says that the address serves only statuses, not a resource.
 OperationState ReadState(const HttpDialect& dialect, const JsonView& body,
                          bool is_monitor);
 
@@ -84,8 +83,8 @@ OperationState FailedState(std::string_view word, const JsonView& body);
 // Returns text from outside in a printable form of bounded length.
 std::string ShownState(std::string_view text);
 
-// Returns the last part of the address of an operation of this dialect, below
-// the address to which its start was sent; empty if the body has none.
+// Returns the last part of the operation's address, below the address to which
+// its start was sent; empty if the body has none.
 std::string OperationIdOf(const HttpDialect& dialect, const JsonView& body);
 
 // Returns an address of the status in the body, or nothing.

@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kMaxCode = 80;
 constexpr size_t kMaxShownError = 300;
 
-// A path at which nothing is.
+// A path without a member.
 constexpr std::string_view kNoMember = "\n";
 
 // Objects, or lists of them, that are errors.
@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 10> kPlaces = {
 constexpr std::array<std::string_view, 5> kLists = {
     "errors", "errors.data", "response.failures", "Messages", "failures"};
 
-// Codes and messages that stand among the other members.
+// Codes and messages among the other members.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10>
     kMembers = {{{"failure_code", "failure_message"},
                  {"state.result_state", "state.state_message"},

@@ -212,8 +212,7 @@ OperationState ReadRun(const JsonView& run) {
   return state;
 }
 
-// Returns whether `a` ended after `b`; of runs without a time, whether it is
-// newer.
+// Returns whether `a` ended after `b` or, for runs without a time, is newer.
 bool IsLater(const JsonView& a, const JsonView& b) {
   for (const std::string_view time : {"completed_at", "updated_at"}) {
     // Times in UTC, in one form.
@@ -226,12 +225,12 @@ bool IsLater(const JsonView& a, const JsonView& b) {
 
 // The runs that have one name.
 struct NamedRuns {
-  const JsonView* last = nullptr;  // That ended last.
-  const JsonView* busy = nullptr;  // One that runs; null if none does.
+  const JsonView* last = nullptr;  // The one that ended last.
+  const JsonView* busy = nullptr;  // One that runs; null if there is none.
 };
 
-// The last run of a name to end counts, once all have ended:
-// a failed one may be repeated, and services publish several.
+// Once all runs of a name have ended, the last one to end counts: a failed run
+// may be repeated, and services publish several.
 OperationState ReadRuns(const JsonView& body, std::string_view list) {
   const std::vector<JsonView> runs = body.Elements(list);
   const int64_t total =

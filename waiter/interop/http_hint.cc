@@ -99,7 +99,7 @@ void AddRateLimit(const HttpResponse& response, Hints& hints) {
     const std::string_view reset = response.header(name);
     const std::string_view remaining =
         response.header(absl::StrCat(ToAbsl(prefix), "Remaining"));
-    // A 403 has other causes as long as something remains.
+    // A 403 has another cause while something remains.
     const bool counts =
         remaining == "0" ||
         (is_refused && (remaining.empty() || response.status != 403));

@@ -33,7 +33,7 @@ struct HttpHint {
   // The part that sets `delay`, such as "Retry-After: 120".
   std::string source = {};
 
-  // The first part whose value is no plausible time, or nothing.
+  // The first part whose value is not a plausible time, or nothing.
   std::string ignored = {};
 
   // Whether the server asks clients to stay away: by the first row.

@@ -16,7 +16,7 @@
 namespace waiter {
 namespace {
 
-// Whether a field is about one message and not about what the message brings.
+// Whether a field describes one message, not its content.
 bool IsOfOneMessage(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
   return internal::UnitOfHint(lower).has_value() || lower == "date" ||

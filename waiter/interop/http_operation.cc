@@ -49,14 +49,14 @@ std::string MethodOf(const HttpRequest& request) {
   return request.body.has_value() ? "POST" : "GET";
 }
 
-// Returns the JSON of a body; empty for one that is none or is cut.
+// Returns the JSON of a body; empty if it is not JSON or is cut.
 std::string_view JsonOf(const HttpResponse& response) {
   if (response.body_is_cut) return {};
   const absl::StatusOr<std::string_view> body = TextBodyOf(response);
   return body.ok() ? *body : std::string_view();
 }
 
-// Returns whether a field of the start is also one of the requests that follow.
+// Returns whether a field of the start also belongs in later requests.
 bool IsForStatus(std::string_view name, std::string_view value) {
   const std::string lower = absl::AsciiStrToLower(ToAbsl(name));
   return !absl::StartsWith(lower, "content-") &&
@@ -84,7 +84,7 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
-// Returns whether `segment` is one such as "v1" or "v1beta1".
+// Returns whether `segment` is a version such as "v1" or "v1beta1".
 bool IsVersion(std::string_view segment) {
   return segment.size() >= 2 && segment.size() <= 12 && segment[0] == 'v' &&
          absl::ascii_isdigit(static_cast<unsigned char>(segment[1])) &&

@@ -77,7 +77,7 @@ std::string WithoutDots(std::string_view path) {
   return result;
 }
 
-// Returns `text` with bytes beyond ASCII as browsers send them.
+// Returns `text` with non-ASCII bytes encoded as browsers do.
 std::string Encoded(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string encoded;

@@ -58,8 +58,8 @@ void AppendUtf8(uint32_t point, std::string& text) {
   }
 }
 
-// Reads the four digits after "\u" at the start of `rest`, and in the
-// other half of a pair. A half alone becomes U+FFFD.
+// Reads the four digits after "\u" at the start of `rest`, and the other half
+// of a surrogate pair. A lone half becomes U+FFFD.
 uint32_t ReadEscapedPoint(std::string_view& rest) {
   constexpr uint32_t kReplacement = 0xFFFD;
   const std::optional<uint32_t> first = HexOf(rest.substr(0, 4));
@@ -104,7 +104,7 @@ std::string Unquoted(std::string_view json) {
   return text;
 }
 
-// Reads a text from its start. Each function returns false at what is not JSON.
+// Reads a text from its start. Each function returns false if it finds no JSON.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}

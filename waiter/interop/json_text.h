@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Finds single values in JSON (RFC 8259) that may be anything, without making
-// objects of the rest. Takes time linear in the text, and bounded stack.
+// Finds single values in any JSON (RFC 8259), without making objects of the
+// rest. Takes time linear in the text, and bounded stack.
 //
 //   const std::optional<std::string_view> value =
 //       FindJsonText(body, {"error", "message"});
@@ -22,10 +22,10 @@ namespace waiter::internal {
 // Returns `text` without a byte order mark of UTF-8 at its start.
 std::string_view WithoutByteOrderMark(std::string_view text);
 
-// Returns the JSON of the value to which the members in `path` lead from the
-// one value that `text` consists of. Of members with the same name the last
-// counts. Returns nothing if there is no such value, or if `text` is not JSON
-// or has more than 64 arrays and objects inside of each other.
+// Returns the JSON of the value at the members in `path`, from the one value of
+// `text`. If members have the same name, the last one counts. Returns nothing
+// if there is no such value, or if `text` is not JSON or nests more than 64
+// arrays and objects.
 std::optional<std::string_view> FindJsonText(
     std::string_view text, std::span<const std::string_view> path);
 

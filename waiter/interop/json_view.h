@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A JSON text that may be anything, by paths such as "error.message".
+// Reads any JSON text by paths such as "error.message".
 
 #ifndef WAITER_INTEROP_JSON_VIEW_H_
 #define WAITER_INTEROP_JSON_VIEW_H_

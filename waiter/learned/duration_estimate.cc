@@ -25,7 +25,7 @@ namespace {
 constexpr int32_t kMaxCells = 1024;
 constexpr int32_t kMaxCellsOfPast = 128;  // Enough to see a change.
 constexpr int kRounds = 6;
-// Passes of a box filter, which three of make nearly a normal distribution.
+// Passes of a box filter. Three make nearly a normal distribution.
 constexpr int kSmoothingPasses = 3;
 // Share of the mass that a box reaches, for one observation; it falls with the
 // fourth root of their number. Chosen by `waiter simulate learned`.
@@ -38,12 +38,12 @@ constexpr float kNarrowest = 0.75F;
 constexpr double kLeastProbability = 0.01;
 // Surprise that chance alone explains: the square of a standard score.
 constexpr double kExplainedByChance = 12;
-// A past that is trusted less is forgotten.
+// A past with less trust than this is forgotten.
 constexpr double kLeastTrust = 0.25;
 // Observations of less weight are left out.
 constexpr double kLeastWeight = 0.01;
 
-// Spreads the mass of each cell over its neighbours, as far as a box around it
+// Spreads the mass of each cell over its neighbors, as far as a box around it
 // holds `share` of all mass.
 void Smooth(std::vector<double>& mass, double share) {
   const auto size = static_cast<int32_t>(mass.size());
@@ -126,21 +126,21 @@ std::optional<std::pair<float, float>> Range(
   return range;
 }
 
-// Where the durations changed, and the weight of those before.
+// Where the durations changed, and the weight of the durations before.
 struct Change {
   size_t newest = 0;  // Number of observations after the change.
   double trust_in_past = 1;
 };
 
-// Returns how much less probable the newest observations are by those before
-// than these are themselves, as the square of a standard score; 0 if they are
-// not less probable.
+// Returns how much less probable the newest observations are, given the past,
+// than the past itself, as the square of a standard score. Returns 0 if they
+// are not less probable.
 double Surprise(absl::Span<const ObservedCells> past,
                 absl::Span<const ObservedCells> newest, size_t size) {
   constexpr double kLeastDeviation = 1;
   const auto ends = static_cast<double>(past.size());
   const std::vector<double> sums = SumsOf(SmoothEstimate(past, size, ends));
-  // An end where none was seen has a part of the mass of those not seen.
+  // An end where none was seen has a part of the mass of the unseen ends.
   const double unseen = 0.25 / (ends + 1);
   const auto log_probability = [&](const ObservedCells& cells) {
     return std::log(sums[cells.last + 1] - sums[cells.first] + unseen);
@@ -165,9 +165,9 @@ double Surprise(absl::Span<const ObservedCells> past,
   return score * score;
 }
 
-// Returns where the newest of the observations begin, `newest` of them or more.
-// Waits that run side by side end in the order of their durations. So a long
-// rising run may have no order in time, and no change is looked for inside.
+// Returns where the newest observations begin, at least `newest` of them. Waits
+// that run side by side end in the order of their durations. So a long rising
+// run may have no order in time, and no change is looked for inside.
 size_t SplitBefore(absl::Span<const DurationBounds> ended, size_t newest) {
   constexpr size_t kLongRun = 5;
   const size_t split = ended.size() - newest;
@@ -179,8 +179,8 @@ size_t SplitBefore(absl::Span<const DurationBounds> ended, size_t newest) {
   return begin < split && end + 1 - begin >= kLongRun ? begin : split;
 }
 
-// Looks for the split of the newest observations from the others that chance
-// explains least.
+// Looks for the split between the newest observations and the others that
+// chance explains least.
 class ChangeFinder {
  public:
   ChangeFinder(absl::Span<const DurationBounds> observations,
@@ -202,10 +202,10 @@ class ChangeFinder {
     cells_ = CellsOf(ended_, std::vector<double>(ended_.size(), 1.0), grid);
   }
 
-  // Tries some numbers of newest observations, and then those around the best
-  // one: a split next to the change leaves some of both kinds together.
+  // Tries some numbers of newest observations, and then the numbers around the
+  // best one: a split near the change, but not at it, mixes both kinds.
   Change Find() {
-    // The first and the last one are only bounds for those around.
+    // The first and the last one are only bounds for the second search.
     constexpr std::array<size_t, 8> kNewest = {1, 2, 3, 4, 6, 9, 13, 20};
     size_t best = 0;
     for (size_t i = 1; i + 1 < kNewest.size(); ++i) {
@@ -238,9 +238,10 @@ class ChangeFinder {
     return true;
   }
 
-  // Moves the split on while the first observation behind it is more probable
-  // by the past than by those that follow. One such observation among the
-  // newest hardly lessens their surprise, but would keep the past alive.
+  // Moves the split forward while the first observation after it is more
+  // probable given the past than given the later ones. One such observation
+  // among the newest hardly lessens their surprise, but would keep the past
+  // alive.
   void LeaveToPast() {
     constexpr size_t kFewest = 2;
     const absl::Span<const ObservedCells> all = cells_;

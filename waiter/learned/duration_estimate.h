@@ -12,9 +12,8 @@
 // and smoothing in turns (Silverman, Jones, Wilson, Nychka, "A Smoothed EM
 // Approach to Indirect Estimation Problems", 1990). Without smoothing it
 // converges to Turnbull's estimate (1976), which for durations without an upper
-// end is Kaplan and Meier's. The width of the smoothing at a time is that
-// of the nearest neighbours there, so that two narrow modes far apart stay
-// narrow.
+// end is Kaplan and Meier's. The smoothing at a time is as wide as the nearest
+// neighbors there, so that two narrow modes far apart stay narrow.
 
 #ifndef WAITER_LEARNED_DURATION_ESTIMATE_H_
 #define WAITER_LEARNED_DURATION_ESTIMATE_H_
@@ -32,17 +31,17 @@ struct DurationEstimate {
   LogGrid grid;              // Empty if no duration has an end.
   std::vector<double> mass;  // Probability of each cell.
   double beyond = 1;         // Probability of an end after the grid.
-  // Number of equally weighted ends that tell as much. Below two, the mass says
-  // little.
+  // Number of equally weighted ends with the same information. Below two, the
+  // mass says little.
   double effective_ends = 0;
-  // Weight of what came before the last change, within [0, 1]; 1 if there was
-  // no change.
+  // Weight of the observations before the last change, within [0, 1]; 1 if
+  // there was no change.
   double trust_in_past = 1;
 };
 
-// Returns the estimate for `observations`, the newest one last.
-// Weights halve with every `half_life` newer observations, and those before an
-// evident change of the durations count little. Takes about 0.6 ms.
+// Returns the estimate for `observations`, the newest one last. Weights halve
+// with every `half_life` newer observations, and observations before an evident
+// change of the durations count little. Takes about 0.6 ms.
 DurationEstimate EstimateDurations(
     absl::Span<const DurationBounds> observations, double half_life = 40);
 

@@ -32,14 +32,14 @@ using internal::MutexLock;
 // the model keeps.
 constexpr int64_t kLongFile = 1000;
 
-// Text that waits for the lock of another process is given up beyond this.
+// Pending text beyond this size is dropped if another process keeps the lock.
 constexpr size_t kMostPending = size_t{1} << 16U;
 
 absl::Status At(const std::string& path, const absl::Status& status) {
   return {status.code(), absl::StrCat(path, " ", status.message())};
 }
 
-// Refuses a file that is not of this kind before it is read whole.
+// Refuses a file of another kind before reading all of it.
 absl::Status CheckHeader(const LockedFile& file, const std::string& path) {
   const absl::StatusOr<std::string> begin = file.ReadFrom(0, 1);
   if (!begin.ok()) return begin.status();
@@ -47,8 +47,8 @@ absl::Status CheckHeader(const LockedFile& file, const std::string& path) {
   return status.ok() ? status : At(path, status);
 }
 
-// Returns the lines of `text` after the first one that `known` does not have,
-// or not as often, in their order, and the first one.
+// Returns the first line of `text`, and then, in their order, the lines that
+// `known` does not have, or not as often.
 std::string WithoutLinesOf(absl::string_view text, absl::string_view known) {
   absl::flat_hash_map<absl::string_view, int64_t> counts;
   for (const absl::string_view line : absl::StrSplit(known, '\n')) {
@@ -199,8 +199,9 @@ absl::Status DurationFile::ReadNews() {
   return absl::OkStatus();
 }
 
-// Replaces a file that has far more lines than the model keeps. The lock of the
-// old file is held until then; others notice afterwards that it has gone.
+// Replaces a file that has far more lines than the model keeps. Holds the lock
+// of the old file until then. Other processes notice afterwards that the old
+// file has gone.
 absl::Status DurationFile::Shorten() {
   const std::string text = model_->ToText();
   const auto lines =

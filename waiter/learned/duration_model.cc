@@ -71,7 +71,7 @@ int64_t DurationModel::forgotten_operations() const {
 std::string DurationModel::ToText() const {
   std::string text(internal::kDurationsHeader);
   const MutexLock lock(mutex_);
-  // The one that was used last comes last, as it does when it is merged.
+  // The operation that was used last comes last, as in a merge.
   for (auto it = by_use_.rbegin(); it != by_use_.rend(); ++it) {
     for (const DurationBounds& bounds : it->durations.Kept()) {
       text += internal::FormatDurationLine(it->name, bounds);

@@ -25,10 +25,10 @@ constexpr double kEndsPerMode = 4;
 constexpr double kLeastEnds = 8;
 constexpr int kModeRounds = 9;
 constexpr int32_t kMaxModeCells = 256;
-// The variance of a mode counts as if one more end had been seen with this
-// square of its distance from the mean, or with less where intervals are so
-// narrow that they show how wide it is: with a multiple of their variance. A
-// single mode may be an operation that always takes as long.
+// The variance of a mode counts one more end than was seen, at a squared
+// distance from the mean of `kUsualVariance`. If the intervals are narrow
+// enough to show the width of the mode, the square is less: a multiple of their
+// variance. A single mode may be an operation that always takes the same time.
 constexpr double kUsualVariance = 0.1 * 0.1;
 constexpr double kIntervalsOfOneMode = 1;
 constexpr double kIntervalsOfSeveralModes = 30;
@@ -91,8 +91,8 @@ struct Moments {
   }
 };
 
-// Divides a guess into one mode and more: for each number of them, as it is
-// most probable if every duration belongs to one mode for certain.
+// Divides a guess into one mode and more: for each number of them, the division
+// that is most probable if every duration belongs to exactly one mode.
 class Divider {
  public:
   Divider(absl::Span<const double> guess, const LogCells& cells) {
@@ -115,8 +115,8 @@ class Divider {
     }
   }
 
-  // Returns the division into one more mode than the last call, the first time
-  // into one.
+  // Returns the division into one mode more than the last call; at the first
+  // call, into one mode.
   std::vector<DurationMode> Next() {
     std::vector<double> costs(sums_.size(), kNever);
     std::vector<size_t> begins(sums_.size(), 0);
@@ -144,12 +144,12 @@ class Divider {
     return modes;
   }
 
-  // The number of modes of a division at most.
+  // The maximum number of modes of a division.
   size_t MostModes() const { return sums_.size() - 1; }
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  // Narrower modes cannot be distinguished: a variance.
+  // Variance below which modes cannot be distinguished.
   static constexpr double kLeastSpread = 1e-3;
 
   static double CostOf(const Moments& mode) {
@@ -211,7 +211,7 @@ class Fitter {
     }
   }
 
-  // Improves modes that begin as those given.
+  // Improves the given modes.
   ModesFit Fit(std::vector<DurationMode> modes) {
     for (int round = 0; round < kModeRounds; ++round) ImproveAll(modes);
     return Score(modes);
@@ -281,7 +281,7 @@ class Fitter {
     const double prior =
         std::min(kUsualVariance, intervals * moments.mass / precision);
     const double ends = share * ends_;
-    // Grids cannot show what is much narrower than a cell.
+    // Grids cannot show anything much narrower than a cell.
     const double least = 0.3 * width / moments.mass;
     return {
         .share = share,

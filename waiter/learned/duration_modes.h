@@ -36,8 +36,8 @@ struct ModesFit {
 };
 
 // Returns fits of one mode and more, as many as `effective_ends` equally
-// weighted ends can tell apart: none below eight. The first one is of one mode
-// that may be as narrow as the intervals allow. `guess` is a distribution on
+// weighted ends can tell apart: none below eight. The first fit has one mode,
+// which may be as narrow as the intervals allow. `guess` is a distribution on
 // `grid`, from which the fits begin.
 std::vector<ModesFit> FitModes(absl::Span<const DurationBounds> observations,
                                absl::Span<const double> weights,

@@ -38,9 +38,9 @@
 namespace waiter {
 namespace {
 
-// Until there are so many durations, each one changes the table.
+// Up to this many durations, each one changes the table.
 constexpr int64_t kFew = 32;
-// After that, a table is made when so many have come.
+// After that, a new table is made after this many durations.
 constexpr int64_t kEnough = 8;
 constexpr std::chrono::milliseconds kRefreshGap(100);
 
@@ -208,7 +208,7 @@ void LearnedOperation::RecordDuration(const ObservedDuration& duration,
 }
 
 void LearnedOperation::Refresh(MonotonicTime now) {
-  // A time far before the next one is of another clock.
+  // A time far before the next refresh comes from another clock.
   const std::chrono::nanoseconds left(
       next_refresh_.load(std::memory_order_relaxed) -
       now.time_since_epoch().count());

@@ -32,8 +32,8 @@ class LearnedOperation : public DelaySource {
 
   Replaces replaces() const override { return Replaces::kBackoff; }
 
-  // The more the model knows, the closer the delay is to its own and not to
-  // the backoff's, on a logarithmic scale.
+  // The more the model knows, the closer the delay is to the model's and the
+  // farther from the backoff's, on a logarithmic scale.
   std::optional<absl::Duration> NextDelay(const DelayRequest& request,
                                           absl::BitGenRef gen) override;
 

@@ -15,7 +15,7 @@
 namespace waiter::internal {
 
 absl::Status LockedFile::Lock() {
-  // Others hold it for some microseconds, unless they are stopped.
+  // Other processes hold it for some microseconds, unless they are stopped.
   constexpr int kTries = 100;
   constexpr std::chrono::microseconds kGap(100);
   for (int i = 0; i < kTries; ++i) {

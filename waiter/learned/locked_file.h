@@ -50,10 +50,10 @@ class LockedFile {
   // Writes at the end.
   absl::Status Append(absl::string_view text);
 
-  // Replaces the text of the file, which the same users may write afterwards; a
-  // link to it stays one. Others notice that the path leads to another file, or
-  // on some systems only that this one is shorter. Requires the lock. Does
-  // nothing if another process has removed the file.
+  // Replaces the text of the file. The same users may write the new file, and a
+  // link to it stays one. Other processes notice that the path leads to another
+  // file, or on some systems only that this one is shorter. Requires the lock.
+  // Does nothing if another process has removed the file.
   absl::Status ReplaceBy(absl::string_view text) const;
 
  private:

@@ -234,8 +234,8 @@ absl::Status LockedFile::Append(absl::string_view text) {
 
 // A file in the folder of another one has its permissions by inheritance. Wine,
 // and Windows on other file systems than NTFS, cannot replace a file that is
-// open: there its text is overwritten, before the rest is cut off, so that a
-// crash leaves whole lines, of which some are old.
+// open. There, the text is overwritten before the rest is cut off, so a crash
+// leaves whole lines, though some are old.
 absl::Status LockedFile::ReplaceBy(absl::string_view text) const {
   const std::wstring target = RealPath(system_->file);
   if (target.empty() || !IsCurrent()) return absl::OkStatus();

@@ -16,10 +16,9 @@
 namespace waiter::internal {
 namespace {
 
-// An end that is known by nothing but its upper bound lies above this part of
-// it.
+// An end with only an upper bound lies above this part of the bound.
 constexpr float kLeastPart = 0.125F;
-// A poll that came so little before an edge may have been after it: times are
+// A poll that came this little before an edge may have been after it: times are
 // rounded.
 constexpr float kCellRounding = 2e-6F;
 

@@ -34,12 +34,12 @@ std::vector<ObservedCells> CellsOf(
     absl::Span<const DurationBounds> observations,
     absl::Span<const double> weights, const LogGrid& grid);
 
-// Returns the sums of the mass of all cells before each, and, last, of all.
+// Returns, for each cell, the mass of all cells before it, and, last, all mass.
 std::vector<double> SumsOf(absl::Span<const double> mass);
 
-// Returns by which expectation and maximization multiply the mass of each cell:
-// each observation spreads its weight over its cells as the mass is spread
-// there. `sums` are the sums of the mass.
+// Returns the factors by which expectation and maximization multiply the mass
+// of each cell. Each observation spreads its weight over its cells as the mass
+// is spread there. `sums` are the sums of the mass.
 std::vector<double> Factors(absl::Span<const ObservedCells> observed,
                             absl::Span<const double> sums);
 

@@ -25,12 +25,12 @@ namespace {
 
 // Polls that a poll may cost more than the best one, in exchange for jitter.
 constexpr double kJitterCost = 0.02;
-// Part of its delay by which jitter moves a poll at most.
+// Maximum part of its delay by which jitter moves a poll.
 constexpr double kJitterWidth = 0.1;
-// Part of the cost of a plan that looks before all known durations may add. It
-// bounds what a model of another, longer operation costs.
+// Part of a plan's cost that looks before all known durations may add. It
+// bounds the cost of a model of another, longer operation.
 constexpr double kEarlyLooks = 0.04;
-// Early looks are at most this many times those that the limit of the ratio
+// There are at most this many times the early looks that the limit of the ratio
 // needs.
 constexpr double kMostEarlyLooks = 2;
 // Exploration for as long as a change of the durations is recent.
@@ -39,11 +39,11 @@ constexpr float kExplorationAfterChange = 0.25F;
 constexpr int kBisections = 10;
 // The same within an interval of 2^8, for less lateness by a few more polls.
 constexpr int kLateBisections = 4;
-// Part of the polls of a target that lateness may cost in addition: where polls
-// hardly depend on lateness, there is no reason to be late.
+// Part of the polls of a target that less lateness may cost in addition: if
+// polls hardly depend on lateness, there is no reason to be late.
 constexpr double kPollsForLateness = 0.02;
-// A poll at an edge comes by this part later, as times are rounded: it must not
-// be taken for one before the edge.
+// A poll at an edge comes later by this part, as times are rounded: it must not
+// count as a poll before the edge.
 constexpr double kRounding = 1e-6;
 
 // Share of the rows of a table that are spread evenly; the others are where the
@@ -101,9 +101,9 @@ class Planner {
 
   // Computes the best poll after a poll at any edge of the grid.
   //
-  // Where a <= b <= c <= d, polls at c after a and at d after b are together
-  // not later than polls at d after a and at c after b. So the best poll after
-  // an edge is not after that which follows the next edge (Hirschberg, Larmore,
+  // If a <= b <= c <= d, polls at c after a and at d after b are together not
+  // later than polls at d after a and at c after b. So the best poll after an
+  // edge is not after the best poll after the next edge (Hirschberg, Larmore,
   // "The Least Weight Subsequence Problem", 1987).
   void Solve(double seconds_worth_one_poll) {
     polls_per_second_ = 1 / seconds_worth_one_poll;
@@ -141,7 +141,7 @@ class Planner {
     }
   }
 
-  // Time of the first poll between the start and that which the model wants;
+  // Time of the first poll between the start and the poll that the model wants;
   // zero if no such poll is needed. From there on the limit of their ratio
   // decides how many there are.
   double First() const { return first_; }
@@ -189,7 +189,7 @@ class Planner {
     return lateness;
   }
 
-  // Returns the lateness that a share `percentile` of those that end on the
+  // Returns the lateness that a share `percentile` of the waits that end on the
   // grid does not exceed.
   double LatenessAt(double percentile) const {
     std::vector<std::pair<double, double>> parts;  // Lateness and mass.
@@ -208,8 +208,8 @@ class Planner {
     return parts.empty() ? 0 : parts.back().first;
   }
 
-  // Returns the expected value of `function` of the duration, for those that
-  // end on the grid.
+  // Returns the expected value of `function` of the duration, for durations
+  // that end on the grid.
   double Expect(absl::FunctionRef<double(double)> function) const {
     double sum = 0;
     for (size_t i = 0; i < size_; ++i) {
@@ -249,12 +249,14 @@ class Planner {
 
  private:
   // Returns the `max_root_step` with which there are about `looks` early looks.
-  // The first ones keep the limit of the ratio, and the others of the root.
+  // The first ones keep the limit of the ratio, and the others the limit of the
+  // root.
   float RootStepFor(double looks) const {
     const double last = std::sqrt(times_[wanted_.high]);
     const double step_of_one = std::sqrt(max_ratio_) - 1;
-    // In between is the root of the time at which both limits are equally far.
-    // Beyond `high`, more steps by the ratio would save none.
+    // Between `low` and `high` is the root of the time at which both limits
+    // reach equally far. Beyond `high`, more steps by the ratio would save
+    // none.
     double low = std::sqrt(first_);
     double high = last * std::log(max_ratio_) / (2 * step_of_one);
     for (int round = 0; round < kBisections; ++round) {
@@ -275,20 +277,20 @@ class Planner {
   // Probability that the operation has not ended at an edge.
   double Waiting(size_t edge) const { return 1 - ended_[edge]; }
 
-  // Expected lateness of what ends between two edges, with a poll at `time`.
+  // Expected lateness of ends between two edges, with a poll at `time`.
   double LatenessOf(size_t from, size_t to, double time) const {
     return (ended_[to] - ended_[from]) * time - (moments_[to] - moments_[from]);
   }
 
-  // Expected cost of a poll at `to` that follows one at `from`, and of all that
-  // come after it.
+  // Expected cost of a poll at `to` that follows one at `from`, and of all
+  // later polls.
   double CostOf(size_t from, size_t to) const {
     return Waiting(from) +
            polls_per_second_ * LatenessOf(from, to, times_[to]) + costs_[to];
   }
 
-  // Finds the best poll, at edge `last` or before, that follows one at an edge,
-  // and those up to edge `limit` that are nearly as good.
+  // Finds the best poll after one at edge `from`, at edge `last` or before, and
+  // the polls up to edge `limit` that are nearly as good.
   void SolveFrom(size_t from, size_t last, size_t limit) {
     const double waiting = Waiting(from);
     double best = std::numeric_limits<double>::infinity();
@@ -319,7 +321,7 @@ class Planner {
     next_[from] = window;
   }
 
-  // Polls by their edges: the best one, and those that cost little more.
+  // Polls by their edges: the best one, and the polls that cost little more.
   struct Window {
     size_t best = 0;
     size_t low = 0;
@@ -335,7 +337,7 @@ class Planner {
   std::vector<double> times_;    // Edges of the grid.
   std::vector<double> ended_;    // Probability of an end before the edge.
   std::vector<double> moments_;  // The same, weighted by the times.
-  std::vector<double> costs_;    // Expected, of all after a poll at the edge.
+  std::vector<double> costs_;    // Expected, of all polls after it.
   std::vector<Window> next_;     // The polls after one at the edge.
   std::vector<size_t> limits_;   // The last edges that may follow each.
 };
@@ -371,8 +373,8 @@ WaitCost FollowDefaultCurve(double duration) {
           .lateness = lateness};
 }
 
-// Returns the worth of a poll up to which `is_low` holds, and the next larger
-// one that was tried. A cheap poll makes more polls and less lateness.
+// Returns the largest worth of a poll for which `is_low` holds, and the next
+// larger one that was tried. A cheaper poll means more polls and less lateness.
 std::pair<double, double> Boundary(Planner& planner,
                                    absl::FunctionRef<bool()> is_low) {
   double low = std::log2(planner.EndOfGrid()) - 30;
@@ -385,8 +387,7 @@ std::pair<double, double> Boundary(Planner& planner,
   return {std::exp2(low), std::exp2(high)};
 }
 
-// Solves for a plan that is early enough, with about as few polls as that
-// takes.
+// Solves for a plan that is early enough with about as few polls as possible.
 void SolveForLateness(Planner& planner, absl::FunctionRef<bool()> is_early) {
   double high = std::log2(Boundary(planner, is_early).first);
   double low = high - 8;
@@ -433,8 +434,8 @@ bool IsDefaultCurveBetter(const Planner& planner) {
   return planner.Expect(PollsOfDefaultCurve) <= planner.Polls();
 }
 
-// Returns the part of the decisions that an estimate deserves: none with two
-// ends, all with `min_observations`.
+// Returns the weight of an estimate in decisions: none with two ends, all with
+// `min_observations`.
 float WeightOf(const DurationEstimate& estimate,
                const LearnedDelaysOptions& options) {
   constexpr double kNone = 2;
@@ -462,7 +463,7 @@ PollPlan PlanPolls(const DurationEstimate& estimate,
   Planner planner(estimate, 1 + options.max_relative_lateness);
   SolveFor(planner, options);
   if (HasDefaultTarget(options) && IsDefaultCurveBetter(planner)) return plan;
-  // A number of polls that was asked for stays.
+  // If the options ask for a number of polls, none is added.
   if (!options.expected_polls.has_value()) planner.AddEarlyLooks();
   planner.WriteTo(plan);
   plan.table.weight = weight;

@@ -35,15 +35,15 @@ struct PollPlan {
 };
 
 // Returns the plan that reaches the target of the options, which must be valid.
-// For an estimate with too few observations, and where the default target takes
-// more polls than the default backoff, it is an empty plan, whose table has the
+// If the estimate has too few observations, or the default target takes more
+// polls than the default backoff, the plan is empty, and its table has the
 // weight 0. Takes at most 1 ms.
 PollPlan PlanPolls(const DurationEstimate& estimate,
                    const LearnedDelaysOptions& options);
 
-// Return what is expected of an operation that ends at `duration` seconds,
-// polled by the default backoff of `WaitOptions`: the lateness in seconds, and
-// the polls with the one at the start.
+// Return expected values for an operation that ends at `duration` seconds and
+// is polled by the default backoff of `WaitOptions`: the lateness in seconds,
+// and the number of polls with the one at the start.
 double LatenessOfDefaultCurve(double duration);
 double PollsOfDefaultCurve(double duration);
 

@@ -15,9 +15,10 @@
 namespace waiter::internal {
 namespace {
 
-// With these orders a reader that finds a value of a new table also finds that
-// the version has changed, without fences, which ThreadSanitizer lacks (Boehm,
-// "Can Seqlocks Get Along With Programming Language Memory Models?", 2012).
+// With these orders, a reader that finds a value of a new table also finds that
+// the version has changed. They need no fences, which ThreadSanitizer lacks
+// (Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?",
+// 2012).
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr auto kRelease = std::memory_order_release;
 constexpr auto kAcquire = std::memory_order_acquire;
@@ -30,7 +31,7 @@ float UpperUnit(uint64_t random) {
   return static_cast<float>(random >> 40U) * 0x1p-24F;
 }
 
-// From when a row holds that is not in use.
+// Time from which a row holds that is not in use.
 constexpr uint32_t kAfterAllPolls = std::numeric_limits<uint32_t>::max();
 
 // Returns how many of the times are not after `time`. Without a loop, which
@@ -147,7 +148,7 @@ float SharedPollTable::NextPoll(float elapsed, float random) const {
 
 // Returns the next poll after one before the rows.
 float SharedPollTable::BeforeRows(float elapsed, float random) const {
-  // A little earlier than `first` is still a poll at `first`.
+  // A poll a little earlier than `first` counts as a poll at `first`.
   constexpr float kAlmost = 0.99F;
   const float first = first_.load(kAcquire);
   if (elapsed < first * kAlmost) return first;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The poll times of a learned schedule, for every time at which the last poll
-// may have been. A wait has no position in a schedule: after any poll, wherever
-// jitter, a slow answer or a `retry_after` has put it, the table says when the
+// may have been. A wait has no position in a schedule. After any poll, even one
+// moved by jitter, a slow answer or a `retry_after`, the table says when the
 // next one pays best.
 
 #ifndef WAITER_LEARNED_POLL_TABLE_H_
@@ -31,17 +31,17 @@ struct PollTable {
     float latest = 0;
   };
 
-  // Part of the decision that the table has; the rest is the ordinary
-  // backoff's.
+  // The table's part of the decision; the rest is the ordinary backoff's.
   float weight = 0;
   // Probability that a poll comes early, to see how early the end is.
   float exploration = 0;
   // Largest ratio of the times of two polls; infinite if there is no limit.
   float max_ratio = 2;
-  // Time of the first poll after that at the start of the wait; 0 if that is
-  // the one that the model wants.
+  // Time of the second poll, after the one at the start of the wait; 0 if that
+  // is the poll that the model wants.
   float first = 0;
-  // As in `EarlyLooks`, for the polls from then on until that one.
+  // As in `EarlyLooks`, for the polls from `first` to the poll that the model
+  // wants.
   float max_root_step = std::numeric_limits<float>::infinity();
   // The first poll that the model wants.
   float wanted_earliest = 0;
@@ -54,11 +54,11 @@ struct PollTable {
   std::array<Row, kMaxSize> rows = {};
 };
 
-// Limits of the distance between two polls before all ends that are expected.
-// Where each order of magnitude of the end is as probable as any other,
-// distances that grow with the square root of the time cost least: the density
-// of polls is as the square root of that of ends (Keller, "Optimum Checking
-// Schedules for Systems Subject to Random Failure", 1974).
+// Limits of the distance between two polls before all expected ends. If all
+// orders of magnitude of the end are equally probable, distances that grow with
+// the square root of the time cost least. The density of polls is then
+// proportional to the square root of the density of ends (Keller, "Optimum
+// Checking Schedules for Systems Subject to Random Failure", 1974).
 struct EarlyLooks {
   float max_ratio = 2;
   // Difference of the square roots of their times.
@@ -68,14 +68,14 @@ struct EarlyLooks {
 // Returns the latest time of a poll that follows one at `elapsed`.
 float ReachOf(float elapsed, const EarlyLooks& looks);
 
-// Returns the next poll after one at `elapsed` where no end is expected before
-// `latest`: of about the fewest polls until then.
+// Returns the next poll after one at `elapsed`, if no end is expected before
+// `latest`. It is one of about the fewest possible polls until then.
 float NextEarlyLook(float elapsed, float latest, const EarlyLooks& looks);
 
 // Decision of a table about one poll.
 struct LearnedDelay {
   float delay = 0;   // Seconds.
-  float weight = 0;  // As the table's; falls to 0 beyond the rows.
+  float weight = 0;  // The table's; falls to 0 beyond the rows.
 };
 
 // A table that one thread at a time replaces while any number of others read
@@ -123,9 +123,9 @@ class SharedPollTable {
   Word end_ = 0;
   // The rows that are in use. The times from which they hold are bits of
   // floats, which have the order of integers as they are not below zero. To
-  // find a row is to count the times that are not later: of all groups, of the
-  // blocks of one, and of the rows of one of these. That is 17 comparisons in
-  // two or three cache lines, and no chain of eight loads as in a binary
+  // find a row, count the times that are not later: of all groups, of the
+  // blocks of one group, and of the rows of one block. That is 17 comparisons
+  // in two or three cache lines, and no chain of eight loads as in a binary
   // search.
   std::array<From, kGroups> group_from_ = {};
   std::array<From, kBlocks> block_from_ = {};

@@ -24,8 +24,8 @@
 namespace waiter {
 namespace {
 
-// Adds the name of the budget whose key begins with `prefix` and "{", if it is
-// one and the key its first.
+// If `key` is the first key of a budget, which is `prefix` and the name in
+// braces, adds the name.
 void AddName(std::string_view prefix, const std::string& key,
              std::set<std::string>& names) {
   absl::string_view name = key;
@@ -59,8 +59,7 @@ void Read(const absl::StatusOr<RedisReply>& reply, QuotaBudget& budget) {
   budget.members = static_cast<int64_t>(n[3]);
 }
 
-// One call of `ListBudgets`, which its callbacks hold. Belongs to the thread of
-// the client.
+// One call of `ListBudgets`. Its callbacks hold it. For the client's thread.
 class Listing : public std::enable_shared_from_this<Listing> {
  public:
   using Callback = std::function<void(absl::StatusOr<BudgetList>)>;

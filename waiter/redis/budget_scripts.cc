@@ -28,8 +28,8 @@ namespace waiter::internal {
 namespace {
 
 // All times are in microseconds of the server's TIME. Numbers go to redis.call
-// as they are, which writes all of their digits; the operator .. would write
-// 14. cli/sim/budget_book.cc is the same in C++, line by line.
+// unchanged, which writes all of their digits; the operator .. would write only
+// fourteen. cli/sim/budget_book.cc is the same in C++, line by line.
 constexpr std::string_view kRateGrant = R"lua(#!lua
 -- waiter rate.grant 1
 local book, seen, busy, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -223,7 +223,8 @@ for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 3600) end
 return {text(change), text(has + change), text(level), text(n)}
 )lua";
 
-// Both read only. A rate that no poll was reported of for long has no use.
+// Both scripts only read. A rate without reported polls for a long time is
+// useless.
 constexpr std::string_view kRateStatus = R"lua(#!lua flags=no-writes
 -- waiter rate.status 1
 local book, seen, busy = KEYS[1], KEYS[2], KEYS[3]
@@ -254,7 +255,7 @@ return {text(tonumber(stored[1] or 0)), text(tonumber(stored[2] or 0)),
   text(tonumber(stored[3] or 0)), text(redis.call('ZCOUNT', ends, now, '+inf'))}
 )lua";
 
-// One step through all keys, which are read like any others.
+// One step of a scan of all keys.
 constexpr std::string_view kKeyScan = R"lua(#!lua flags=no-writes
 -- waiter key.scan 1
 return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', 1000)

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The scripts of a `RedisBudgetStore`. A change of what they mean is another
-// version in their first lines.
+// The scripts of a `RedisBudgetStore`. If the meaning of a script changes, so
+// does the version in its first line.
 
 #ifndef WAITER_REDIS_BUDGET_SCRIPTS_H_
 #define WAITER_REDIS_BUDGET_SCRIPTS_H_
@@ -21,7 +21,7 @@ namespace waiter::internal {
 const RedisScript& RateGrantScript();
 const RedisScript& QuotaSyncScript();
 // Take the keys of a budget. Return its rate, polls per second, members and
-// those that are busy, or its capacity, free and leased tokens, and members.
+// busy members, or its capacity, free and leased tokens, and members.
 const RedisScript& RateStatusScript();
 const RedisScript& QuotaStatusScript();
 // Takes a cursor and a pattern, and returns the next cursor and some keys.
@@ -39,7 +39,7 @@ absl::StatusOr<RateGrant> ToRateGrant(const absl::StatusOr<RedisReply>& reply,
 absl::StatusOr<QuotaGrant> ToQuotaGrant(
     const absl::StatusOr<RedisReply>& reply);
 
-// Returns the numbers of a reply, or an error if it is not `count` of them.
+// Returns the numbers of a reply, or an error if it does not have `count`.
 absl::StatusOr<std::vector<double>> ToNumbers(
     const absl::StatusOr<RedisReply>& reply, size_t count);
 

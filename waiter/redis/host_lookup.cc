@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<std::string>> LookUpHost(const std::string& host) {
     return absl::UnavailableError(gai_strerror(error));
   }
   std::vector<std::string> addresses;
-  // A server that listens to one protocol alone listens to IPv4.
+  // IPv4 first: a server that listens to only one protocol listens to IPv4.
   for (const bool is_ipv4 : {true, false}) {
     for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
       if ((info->ai_family == AF_INET) != is_ipv4) continue;

@@ -14,16 +14,16 @@
 
 namespace waiter::internal {
 
-// Thread-compatible. A store that was emptied, or away for long, knows only
-// those members that have come back since. If it went away again just then,
-// each of them would take the part of all others. So the most members of the
-// last 10 s count.
+// Thread-compatible. A store that was emptied, or away for long, knows only the
+// members that have come back since. If it went away again just then, each of
+// them would take the part of all others. So the maximum of the last 10 s
+// counts.
 class MemberCount {
  public:
   static constexpr std::chrono::nanoseconds kMemory = std::chrono::seconds(10);
 
-  // Takes the number of an answer. With `was_away`, it is the first one after a
-  // time without the store, which is no part of the 10 s.
+  // Takes the number of an answer. With `was_away`, it is the first answer
+  // after a time without the store. That time is not part of the 10 s.
   void Observe(int64_t members, MonotonicTime now, bool was_away) {
     last_ = std::max<int64_t>(1, members);
     if (was_away) most_seen_ = now;

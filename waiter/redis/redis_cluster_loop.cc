@@ -43,8 +43,8 @@ constexpr nanoseconds kLeastReadGap = milliseconds(100);
 constexpr nanoseconds kMostGap = seconds(1);
 // Without a request for this long, the gaps begin with short ones.
 constexpr nanoseconds kCalm = seconds(10);
-// How long a node without slots, such as one that is getting the first, is
-// kept after a call.
+// How long a node without slots is kept after a call. It may be about to get
+// its first slots.
 constexpr nanoseconds kUnusedTime = seconds(10);
 constexpr nanoseconds kDoubt = seconds(5);
 
@@ -102,7 +102,7 @@ void RedisClusterLoop::Route(RedisCall call) {
 void RedisClusterLoop::Work(MonotonicTime now) {
   DropNodes(now);
   if (WantsSlots() && now >= next_ask_) AskSlots(now);
-  // Before callbacks, which may look.
+  // Before callbacks, which may read it.
   if (is_changed_) Publish();
   EndUnrouted(now);
 }
@@ -302,8 +302,8 @@ void RedisClusterLoop::SetSlots(const std::vector<RedisSlotRange>& ranges) {
 
 void RedisClusterLoop::OnNoSlots(const absl::Status& status) {
   is_stale_ = true;
-  // An error that tells a person what to do is more useful than one of a node
-  // that cannot be reached.
+  // An error that says what to do is more useful than one about a node that
+  // cannot be reached.
   if (failure_.ok() || absl::IsUnavailable(failure_)) failure_ = status;
   next_ask_ = clock().MonotonicNow();
   if (++failures_ % known_.size() != 0) return;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The thread of a `RedisCluster`: which node has which slot, and what to do
-// with calls that went to another one.
+// with calls that went to another node.
 
 #ifndef WAITER_REDIS_REDIS_CLUSTER_LOOP_H_
 #define WAITER_REDIS_REDIS_CLUSTER_LOOP_H_
@@ -49,10 +49,10 @@ class RedisClusterLoop final : public RedisLoop {
     RedisLink link;
     bool is_used = false;  // One of `links_`.
     bool has_slots = false;
-    // From when on it is dropped, if it has no slots.
+    // When it is dropped if it has no slots.
     MonotonicTime end{};
-    // Until when others are rather asked for the slots, because it may be cut
-    // off from its cluster.
+    // Until then, other nodes are preferred for asking about the slots, because
+    // this one may be cut off from its cluster.
     MonotonicTime doubtful_end{};
   };
 
@@ -93,15 +93,15 @@ class RedisClusterLoop final : public RedisLoop {
   bool has_slots_ = false;
   std::deque<RedisCall> unrouted_;  // Until there are slots.
 
-  std::vector<RedisAddress> known_;  // All nodes that may tell the slots.
+  std::vector<RedisAddress> known_;  // All nodes that may know the slots.
   size_t next_known_ = 0;
   bool is_asking_ = false;
   bool is_stale_ = true;
   MonotonicTime next_ask_{};
   MonotonicTime last_ask_{};
   size_t failures_ = 0;   // Since a node answered.
-  absl::Status failure_;  // The most specific of those.
-  absl::Status error_;    // Error of the last time that all failed.
+  absl::Status failure_;  // The most specific of these.
+  absl::Status error_;    // Error of the last time that all nodes failed.
   const Backoff backoff_;
   BackoffProgress progress_;
   SplitMix64 gen_;

@@ -15,7 +15,7 @@ namespace waiter::internal {
 // Returns whether the server does not know a script.
 bool IsUnknownScript(std::string_view error);
 
-// Returns the status for an error reply. `address` is named in its message.
+// Returns the status for an error reply. Its message names `address`.
 //
 //   LOADING BUSY READONLY MASTERDOWN       kAborted: passes by itself, and the
 //   CLUSTERDOWN TRYAGAIN NOREPLICAS          script had no effect

@@ -186,7 +186,7 @@ void RedisLink::Connect(MonotonicTime now) {
     return;
   }
   phase_ = Phase::kResolving;
-  // A lookup that hangs is not begun a second time.
+  // A lookup that hangs is not started again.
   if (lookup_ == nullptr) {
     lookup_ = std::make_unique<HostLookup>(connector_.resolve, url_.host,
                                            owner_.WakeUp());
@@ -240,7 +240,7 @@ void RedisLink::Greet() {
 
 void RedisLink::OnReply(uint64_t tag, RedisReply* reply) {
   if (tag < kFirstCallTag) {
-    if (reply == nullptr || is_broken_) return;  // `Break` follows or was.
+    if (reply == nullptr || is_broken_) return;  // `Break` follows, or ran.
     if (tag == kAskingTag) return;  // The next reply shows if it worked.
     if (tag == kTimeTag) {
       OnTime(*reply);
@@ -267,7 +267,7 @@ void RedisLink::OnReply(uint64_t tag, RedisReply* reply) {
 void RedisLink::OnGreeting(uint64_t tag, const RedisReply& reply) {
   if (reply.type == RedisReply::Type::kError) {
     absl::Status status = StatusOfError(reply.text, url_.Address());
-    // Some users may not call INFO, and run scripts nevertheless.
+    // Some users may run scripts, but not call INFO.
     if (tag != kInfoTag || !absl::IsPermissionDenied(status)) {
       Break(std::move(status));
       return;
@@ -372,7 +372,7 @@ void RedisLink::SendCall(const RedisCall& call, uint64_t tag) {
     command.insert(command.end(), call.keys.begin(), call.keys.end());
   }
   command.insert(command.end(), call.arguments.begin(), call.arguments.end());
-  // It counts for the next command alone, so nothing may be between them.
+  // ASKING applies only to the next command, so nothing may come between them.
   if (call.is_asking) connection_->Send({"ASKING"}, kAskingTag);
   connection_->Send(command, tag);
 }
@@ -407,7 +407,7 @@ void RedisLink::EndAll(const absl::Status& status) {
   sent.swap(sent_);
   std::deque<RedisCall> waiting;
   waiting.swap(waiting_);
-  // Whatever ended the connection, calls on it may have run.
+  // For any cause, calls on the connection may have run.
   const absl::Status unknown = absl::IsCancelled(status)
                                    ? status
                                    : absl::UnavailableError(status.message());

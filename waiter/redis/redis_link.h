@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A connection to one server that is restored whenever it breaks, with the
+// A connection to one server, which is restored whenever it breaks, and the
 // calls on it.
 
 #ifndef WAITER_REDIS_REDIS_LINK_H_
@@ -48,7 +48,7 @@ struct RedisCall {
 // For one thread. Calls are to be added in the order of their deadlines.
 class RedisLink {
  public:
-  // The link's functions call its functions, which must not destroy the link.
+  // The link's functions call these functions, which must not destroy the link.
   class Owner {
    public:
     // The end of a call: also with an error reply of the server.
@@ -79,7 +79,7 @@ class RedisLink {
   RedisClientState State() const;
 
   // Sends the call during the next `Work`, or when there is a connection. While
-  // connections fail, calls do.
+  // connections fail, calls fail.
   void Add(RedisCall call);
 
   // Does what is due.
@@ -91,7 +91,7 @@ class RedisLink {
   short events() const;
   void OnEvents(short events);
 
-  // Sends what waits if there is a connection, closes it, and ends all calls
+  // If there is a connection, sends what waits and closes it. Ends all calls
   // with `status`. The link must not work after that.
   void Close(const absl::Status& status);
 
@@ -119,8 +119,8 @@ class RedisLink {
   void CloseIfBroken();
   void SendWaiting();
   void SendCall(const RedisCall& call, uint64_t tag);
-  // Returns the hash of the script, or an empty text if the server has not
-  // sent it. The first call of a script asks it.
+  // Returns the hash of the script, or an empty text if the server has not sent
+  // it. The first call of a script asks for it.
   std::string HashOf(const RedisScript& script);
   void OnHash(uint64_t tag, RedisReply* reply);
   void AskTime(MonotonicTime now);
@@ -136,8 +136,7 @@ class RedisLink {
 
   Phase phase_ = Phase::kDown;
   MonotonicTime phase_end_{};
-  // A lookup in progress, kept however often there is no connection in
-  // time.
+  // A lookup in progress. It is kept even if connections time out.
   std::unique_ptr<HostLookup> lookup_;
   size_t next_address_ = 0;  // Modulo the addresses of the host.
   std::unique_ptr<RedisConnection> connection_;
@@ -154,7 +153,7 @@ class RedisLink {
   std::map<uint64_t, RedisCall> sent_;  // By tag, in order.
   uint64_t next_tag_;
 
-  // By text; empty while the server is asked, or does not tell.
+  // By text. Empty until the server answers, or if it refuses.
   std::map<std::string, std::string, std::less<>> hashes_;
   std::map<uint64_t, std::string> asked_hashes_;  // The texts by tag.
 

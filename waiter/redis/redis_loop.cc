@@ -59,7 +59,7 @@ WakePipe::~WakePipe() {
 
 void WakePipe::Wake() const {
   const char byte = 0;
-  // A pipe that is full wakes the thread as well.
+  // A full pipe also wakes the thread.
   if (write_ >= 0 && write(write_, &byte, 1) < 0) return;
 }
 
@@ -77,8 +77,8 @@ RedisLoop::RedisLoop(const RedisClientOptions& options, std::string name)
       pipe_(std::make_shared<WakePipe>()) {}
 
 void RedisLoop::Start() {
-  // Signals are for the threads of the program. This one would also get a
-  // SIGPIPE from hiredis.
+  // The program's threads handle signals. This thread would also get a SIGPIPE
+  // from hiredis.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -137,7 +137,7 @@ void RedisLoop::Run() {
     TakeCalls();
     const MonotonicTime now = clock_.MonotonicNow();
     if (!IsStopping()) RunTimers(now);
-    // A timer may have destroyed the client, which then connects no more.
+    // A timer may have destroyed the client, which then must not connect again.
     if (IsStopping()) break;
     Work(now);
     // Callbacks may add links.
@@ -219,7 +219,8 @@ void RedisLoop::AwaitEvents() {
 void RedisLoop::Finish() {
   const absl::Status status =
       absl::CancelledError(absl::StrCat(name_, ": client closed"));
-  // Members that leave say so, perhaps since the calls were last taken.
+  // Members that leave say so by a call, perhaps after the calls were last
+  // taken.
   TakeCalls();
   do {
     for (size_t i = 0; i < links_.size(); ++i) links_[i]->Close(status);

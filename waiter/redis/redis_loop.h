@@ -66,7 +66,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
  protected:
   virtual ~RedisLoop() = default;
 
-  // Gives the call to a link, or answers it immediately or later.
+  // Gives the call to a link, or answers it now or later.
   virtual void Route(RedisCall call) = 0;
   // Does what is due, before the links do.
   virtual void Work(MonotonicTime now) = 0;

@@ -60,8 +60,8 @@ bool IsSlot(const RedisReply& reply) {
          reply.integer < kRedisSlots;
 }
 
-// Returns an address without a host if the reply's is not usable, and an
-// error if it is not an address.
+// Returns an address without a host if the reply's address is not usable, and
+// an error if the reply is not an address.
 absl::StatusOr<RedisAddress> ToAddress(const RedisReply& reply,
                                        std::string_view asked) {
   if (reply.type != Type::kArray || reply.elements.size() < 2) {

@@ -41,13 +41,13 @@ struct RedisSlotRange {
 };
 
 // Reads the reply to CLUSTER SLOTS. `asked` is the host that gave it, and the
-// host of all nodes without one. Leaves out nodes whose address is not usable:
-// with the port 0, or the host "?". kFailedPrecondition if there is no slot;
-// kInternal if it is of another form, as with a slot that has two nodes.
+// host of all nodes without one. Leaves out nodes with an unusable address: the
+// port 0, or the host "?". Returns kFailedPrecondition if there is no slot, and
+// kInternal if the reply has another form, for example if a slot has two nodes.
 absl::StatusOr<std::vector<RedisSlotRange>> ParseClusterSlots(
     const RedisReply& reply, std::string_view asked);
 
-// Where a node sends the caller for a slot.
+// The node to which another node sends the caller for a slot.
 struct RedisRedirection {
   bool is_ask = false;  // For this call alone, and after ASKING.
   int slot = 0;

@@ -94,8 +94,8 @@ double ShareLedger::OnTime(MonotonicTime now, double available) {
                  std::max(0.0, LocalCapacity() - available)));
 }
 
-// The store has given the leased tokens to others by now, or will not know of
-// them. This process continues with its share, as if it were new.
+// By now the store has given the leased tokens to other members, or does not
+// know of them. This process continues with its share, as if it were new.
 double ShareLedger::GoLocal(MonotonicTime now, double available) {
   mode_ = Mode::kLocal;
   lease_end_.reset();

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The side of a `SharedRetryQuota` that is in the process: which tokens it has
-// by the account of the store, until when they are leased, and what holds while
-// the store is away. Without clock, lock and network, and without the tokens
-// themselves, which are in a `RetryQuota`:
+// The part of a `SharedRetryQuota` in the process: which tokens it has by the
+// account of the store, until when they are leased, and what holds while the
+// store is away. It has no clock, lock or network. The tokens themselves are in
+// a `RetryQuota`:
 //
 //   ShareLedger ledger(options, now);  // Has `starting_tokens()`.
 //   store.Sync(ledger.BeginSync(now, quota.Available(now)), ...);
@@ -44,11 +44,11 @@ class ShareLedger {
   double starting_tokens() const { return options_.min_chunk; }
 
   // Returns the numbers of a request; `member` is for the caller to fill.
-  // `available` are the tokens that are there.
+  // `available` is the number of tokens that the process still has.
   QuotaRequest BeginSync(MonotonicTime now, double available);
 
-  // Each returns the tokens to add or, if negative, to take away. If they are
-  // not there any more, the rest is owed: call `Owe` with it.
+  // Each returns the tokens to add or, if negative, to take away. If some are
+  // already spent, they are owed: call `Owe` with their number.
   double OnGrant(const QuotaGrant& grant, MonotonicTime now);
   double OnMiss(MonotonicTime now, double available);
   double OnTime(MonotonicTime now, double available);
@@ -82,8 +82,8 @@ class ShareLedger {
 
   const ShareLedgerOptions options_;
   Mode mode_ = Mode::kStarting;
-  // All tokens that came and went in one sum, so that the difference to those
-  // available is what waits spent.
+  // The sum of all tokens that came and went. Its difference to the available
+  // tokens is what waits spent.
   double held_;
   double owed_ = 0;
   // Up to the last answered request, and in the one in flight.

@@ -38,7 +38,7 @@ class LoneLimiter final : public RateLimiter {
 
   MonotonicTime Acquire(MonotonicTime now) override {
     const internal::MutexLock lock(mutex_);
-    // Full, as if no member had polled so far.
+    // Starts full, as if no member had polled so far.
     if (!bucket_.has_value()) {
       bucket_.emplace(*options_.rate, options_.burst,
                       absl::ToChronoNanoseconds(options_.horizon),
@@ -190,8 +190,8 @@ class SharedRateLimiter::Member : public std::enable_shared_from_this<Member> {
     Watch();
   }
 
-  // Makes sure that a timer fires if the answer takes too long. One serves many
-  // requests.
+  // Makes sure that a timer fires if the answer takes too long. One timer
+  // serves many requests.
   void Watch() {
     MonotonicTime time;
     {

@@ -28,14 +28,14 @@ using std::chrono::seconds;
 // Time between the requests of a member that does nothing. The store forgets
 // members after 10 s.
 constexpr nanoseconds kIdleGap = seconds(5);
-// A member asks for what it takes in a horizon, and half as much again.
+// A member asks for 1.5 times the slots that it takes in a horizon.
 constexpr double kReserve = 1.5;
 constexpr int64_t kMostWanted = 1'000'000;
 // Limits for the answers of a store. An interval is at most 1000 s.
 constexpr nanoseconds kFarthestSlot = seconds(3600);
 constexpr double kHugeRate = 1e12;
 constexpr nanoseconds kLeastWait = milliseconds(1);
-// Later ones would come too late if the rate rises.
+// Later estimates would be too late if the rate rises.
 constexpr nanoseconds kFarthestEstimate = seconds(2);
 constexpr double kSmoothing = 0.8;
 
@@ -48,8 +48,8 @@ nanoseconds FromSeconds(double count) {
   return nanoseconds(static_cast<int64_t>(std::ceil(count * 1e9)));
 }
 
-// Returns `grant` with numbers that can be computed with. A store may be of
-// another maker, and another program may have written its keys.
+// Returns `grant` with numbers that are safe to compute with. The store may
+// have another implementation, and another program may have written its keys.
 RateGrant Sane(RateGrant grant) {
   grant.granted = std::clamp<int64_t>(grant.granted, 0, kMostWanted);
   grant.first_in =
@@ -57,7 +57,7 @@ RateGrant Sane(RateGrant grant) {
   grant.interval =
       std::clamp<nanoseconds>(grant.interval, nanoseconds(0), kFarthestSlot);
   if (grant.rate.has_value() && !(*grant.rate > 0 && *grant.rate < kHugeRate)) {
-    // Zero or a number that is none would let no poll pass any more.
+    // With zero or NaN, no poll would ever pass again.
     grant.rate = std::nullopt;
   }
   grant.members = std::max<int64_t>(1, grant.members);
@@ -82,7 +82,7 @@ MonotonicTime LocalBucket::Acquire(MonotonicTime now) {
     next_ += interval_;
     return now;
   }
-  // Each wait gets another time, because all of them cannot pass at the first.
+  // Each wait gets a different time, because they cannot all pass at the first.
   told_ = std::max(told_ + interval_, next_);
   return told_;
 }
@@ -132,9 +132,9 @@ bool SlotLedger::OnPoll(MonotonicTime now, PollStatus status) {
   return now >= sent_ + ask_again_ && misses_ == 0;
 }
 
-// Reports by all members in one measurement count once.
+// Reports by all members count once per measurement.
 bool SlotLedger::MayReportThrottle(MonotonicTime now) const {
-  // A known rate does not change by it.
+  // Throttling does not change a known rate.
   if (options_.rate.has_value()) return false;
   return !throttle_sent_.has_value() ||
          now - *throttle_sent_ >=
@@ -190,16 +190,16 @@ MonotonicTime SlotLedger::Tell(MonotonicTime now) {
       index -= run.count;
     }
   }
-  // The next answer may bring slots at the whole rate, and waits that come for
-  // nothing get another time. So twice as many come, as slots for which
-  // none came would be lost.
+  // The next answer may bring slots at the whole rate, and a slot without a
+  // wait is lost. So twice as many waits come; if there is no slot for one, it
+  // gets another time.
   ++refused_;
   next_sync_ = std::min(next_sync_, EarliestSync());
   const MonotonicTime earliest = ExpectedAnswer(now);
   if (next_estimate_ > earliest + kFarthestEstimate) next_estimate_ = earliest;
   MonotonicTime start = std::max(next_estimate_, earliest);
   next_estimate_ = start + interval_ / 2;
-  // Then polls pass, with or without an answer.
+  // At that time polls pass, with or without an answer.
   if (mode_ == Mode::kStarting) {
     start = std::min(start, std::max(EndOfPatience(), now + kLeastWait));
   }
@@ -233,7 +233,8 @@ RateRequest SlotLedger::BeginSync(MonotonicTime now) {
   const auto ahead =
       static_cast<int64_t>(std::min(kReserve * take_rate_ * horizon, 1e6));
   int64_t want = refused_ + std::max<int64_t>(0, ahead - (held_ - told_));
-  // Asked again so soon, the load grows faster than its measurement.
+  // If the store is asked again this soon, the load grows faster than its
+  // measurement.
   if (refused_ > 0 && now < sent_ + ask_again_ / 2) {
     want = std::max(want, 2 * wanted_);
   }
@@ -300,9 +301,9 @@ void SlotLedger::AddSlots(const RateGrant& grant, MonotonicTime now) {
   granted_ += grant.granted;
   if (grant.granted <= 0) return;
   // The store made the slots at an unknown time since the request. They are
-  // placed as if that was now, and so are never early. If the answer took
-  // longer than usual, because the process was stopped, they end so much
-  // earlier.
+  // placed as if that time were now, and so are never early. If the answer took
+  // longer than usual, because the process was stopped, they end earlier by the
+  // difference.
   const Nanoseconds lifetime =
       std::max(horizon_, 2 * grant.interval) -
       std::max(now - sent_ - shortest_trip_, Nanoseconds::zero());

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The side of a `SharedRateLimiter` that is in the process: which slots it has,
-// which waits have which, when to ask the store and for how much, and what
-// holds while the store is away. Without clock, lock and network:
+// The part of a `SharedRateLimiter` in the process: which slots it has, which
+// waits have which, when to ask the store and for how much, and what holds
+// while the store is away. It has no clock, lock or network:
 //
 //   SlotLedger ledger(options, now);
 //   SlotLedger::Turn turn = ledger.Acquire(now);
@@ -29,13 +29,13 @@
 
 namespace waiter::internal {
 
-// Slots of one grant that are still there. Slots that had passed when the
-// grant came are a run without interval.
+// The remaining slots of one grant. Slots that had passed when the grant came
+// are a run without interval.
 struct SlotRun {
   MonotonicTime first;
   std::chrono::nanoseconds interval;
   int64_t count;
-  // Time after its own until which a slot may be used.
+  // How long after its time a slot may be used.
   std::chrono::nanoseconds lifetime;
 
   MonotonicTime At(int64_t index) const { return first + interval * index; }
@@ -44,8 +44,8 @@ struct SlotRun {
 // A bucket for a known rate, while the store is away.
 class LocalBucket {
  public:
-  // The first poll may pass at `start`, and the burst so much later. Waits may
-  // come `horizon` after the time that they were given.
+  // The first poll may pass at `start`; the burst fills from then on. Waits may
+  // come up to `horizon` after the time that they were given.
   LocalBucket(double rate, double burst, std::chrono::nanoseconds horizon,
               MonotonicTime start);
   MonotonicTime Acquire(MonotonicTime now);
@@ -88,8 +88,8 @@ class SlotLedger {
   // Continues without the store if `silence_end()` has come.
   void OnSilence(MonotonicTime now);
 
-  // Time until which the answer of a request in flight is awaited; `max()` if
-  // there is no request, or if this already continues without the store.
+  // When to stop awaiting the answer to a request in flight; `max()` if there
+  // is no request, or if this already continues without the store.
   MonotonicTime silence_end() const {
     return under_way_ && mode_ != Mode::kLocal ? EndOfPatience()
                                                : MonotonicTime::max();
@@ -138,7 +138,7 @@ class SlotLedger {
 
   std::deque<SlotRun> runs_;
   int64_t held_ = 0;  // The slots in them.
-  // The number of slots that waits got, from the first on.
+  // How many slots, from the first on, waits got.
   int64_t told_ = 0;
   // Time that the next wait without a slot gets.
   MonotonicTime next_estimate_{};
@@ -151,7 +151,8 @@ class SlotLedger {
   int64_t polls_sent_ = 0;  // By the last sync.
   bool throttled_ = false;
   std::optional<MonotonicTime> throttle_sent_;
-  // Until then, polls that passed while the store was away give the answers.
+  // Until then, the answers come from polls that passed while the store was
+  // away.
   MonotonicTime shared_polls_answer_{};
   int64_t takes_ = 0;
   MonotonicTime takes_since_;

@@ -19,8 +19,8 @@
 
 namespace waiter::internal {
 
-// Thread-compatible. Takes the fastest reply of the last minute, as the time of
-// its middle is off by half of its round trip at most.
+// Thread-compatible. Uses the fastest reply of the last minute: the time in its
+// middle is off by at most half of its round trip.
 class StoreClock {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
@@ -30,7 +30,7 @@ class StoreClock {
   void Observe(MonotonicTime sent, MonotonicTime received,
                std::chrono::microseconds store_time) {
     const Nanoseconds trip = received - sent;
-    // A slower one that came earlier is never the fastest again.
+    // An earlier, slower sample never becomes the fastest again.
     while (!samples_.empty() && samples_.back().trip >= trip) {
       samples_.pop_back();
     }

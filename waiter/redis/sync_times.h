@@ -17,14 +17,14 @@ inline constexpr std::chrono::nanoseconds kLeastGap =
 inline constexpr std::chrono::nanoseconds kRetryGap =
     std::chrono::milliseconds(300);
 
-// A member continues alone after so many requests without an answer, and at
-// least so long after the first of them.
+// A member continues alone after this many requests without an answer, and at
+// least this long after the first of them.
 inline constexpr int kMissesToLocal = 3;
 inline constexpr std::chrono::nanoseconds kTimeToLocal =
     std::chrono::seconds(2);
 
-// It does not await the answer to a request longer than until so long after the
-// first of them, as a store may take a minute to say that it is away.
+// It awaits the answer to a request until this long after the first of them, as
+// a store may take a minute to say that it is away.
 inline constexpr std::chrono::nanoseconds kLongestSilence =
     std::chrono::milliseconds(2500);
 

@@ -42,7 +42,7 @@ std::string OneLine(absl::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
   if (text.size() > kLongestText) {
-    // Not within a character of UTF-8.
+    // Does not cut within a UTF-8 character.
     while ((static_cast<unsigned char>(text[line.size()]) & 0xc0) == 0x80 &&
            !line.empty()) {
       line.pop_back();

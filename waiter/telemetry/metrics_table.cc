@@ -31,13 +31,13 @@ constexpr size_t kShards = 8;
 
 // Threads that record at the same time write to different shards of a series.
 // All but the last shard belong to one thread at a time, which needs no atomic
-// addition: it alone writes. The threads beyond them share the last one.
+// addition: it alone writes. Any further threads share the last one.
 constexpr size_t kSharedShard = kShards - 1;
 
 class ShardOfThread {
  public:
   static size_t Get() {
-    // A number without a constructor is quicker to reach than an object.
+    // A number without a constructor is faster to access than an object.
     if (shard_ == kNone) Acquire();
     return shard_;
   }
@@ -76,9 +76,9 @@ class ShardOfThread {
 
 // Returns the bucket of `value`: the number of bounds below it.
 size_t BucketOf(const BucketBounds& bounds, double value) {
-  // Time is noticed only where there is little of it.
+  // Time matters only for small values.
   if (value <= bounds[0]) return 0;
-  // No comparison waits for another, which is quicker than a binary search.
+  // No comparison waits for another, so this is faster than a binary search.
   size_t below = 0;
   for (const double bound : bounds) below += bound < value ? 1 : 0;
   return below;
@@ -195,8 +195,8 @@ class MetricsTable::Watched {
   void Add(std::string name, Resource resource) {
     const size_t type = resource.index();
     const internal::MutexLock lock(mutex_);
-    // The object that was there is destroyed with the parameter, after the lock
-    // is released.
+    // The former object is destroyed with the parameter, after the lock is
+    // released.
     std::swap(resources_[{std::move(name), type}], resource);
   }
 

@@ -32,8 +32,8 @@ absl::string_view TypeName(InstrumentKind kind) {
 
 std::string Number(double value) { return absl::StrFormat("%.16g", value); }
 
-// Returns the length of the character of UTF-8 with which `text` begins, or 0
-// if it begins with none.
+// Returns the length of the UTF-8 character at the start of `text`, or 0 if
+// there is no valid one.
 size_t CharacterLength(absl::string_view text) {
   const auto byte = [text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

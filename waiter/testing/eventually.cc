@@ -95,7 +95,7 @@ Look PollSubject(Subject& subject, bool describe,
   return look;
 }
 
-// Returns what an answer other than success says, for people.
+// Returns a readable description of an answer other than success.
 std::string DescribeAnswer(const Poll<>& answer) {
   std::string text(PollStatusName(answer.status()));
   if (!answer.error().ok()) {
@@ -108,12 +108,13 @@ std::string DescribeAnswer(const Poll<>& answer) {
   return text;
 }
 
-// Returns the poll that `look.answer` means to the wait. Requires an answer.
+// Returns the poll that stands for `look.answer` in the wait. Requires an
+// answer.
 Poll<> ClassifyAnswer(Kind kind, Look& look) {
   Poll<> answer = *look.answer;
   look.seen = DescribeAnswer(answer);
   if (answer.status() == PollStatus::kSuccess) {
-    // Thrown, as the subject judges a success that is returned.
+    // It was thrown: the subject judges a success that is returned.
     look.hopeless = "threw a success, which has no value; return the value";
   } else if (answer.status() == PollStatus::kFailed) {
     look.hopeless = answer.error().ok()
@@ -127,7 +128,7 @@ Poll<> ClassifyAnswer(Kind kind, Look& look) {
   return Failed(absl::FailedPreconditionError("gave up"));
 }
 
-// Returns the poll that `look` means to the wait, and notes in `look` if more
+// Returns the poll that stands for `look` in the wait. Notes in `look` if more
 // polls are useless.
 Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   if (look.answer.has_value()) return ClassifyAnswer(kind, look);
@@ -219,8 +220,8 @@ class BlockSubject final : public Subject {
   const std::optional<std::string>& skip() const { return skip_; }
 
  private:
-  // Runs the block. Keeps what it throws in `thrown`, so that the failures
-  // before are not lost, and leaves exceptions of the framework to that.
+  // Runs the block. Stores its exception in `thrown`, so that earlier failures
+  // are not lost. Exceptions of the framework pass through.
   Round RunOnce(std::exception_ptr& thrown) {
     return run_round_([&] {
       WAITER_TRY { block_(); }
@@ -347,7 +348,7 @@ void Wait(Plan& plan, Polls& polls, WaitReport& report) {
   BlockingWait(*WaitPolicy::Make(plan.wait), inputs, first, poll, report);
 }
 
-// Returns what to record of an assertion that passed on real time.
+// Returns the record of an assertion that passed on real time.
 NearMiss PassOf(const Site& site, const EventuallyOptions& options,
                 const Plan& plan, const WaitReport& report) {
   const bool is_infinite = plan.requested_limit == absl::InfiniteDuration();

@@ -57,7 +57,7 @@ void Complete(Kind kind, const EventuallyOptions& defaults,
     if (options.*field == unset->*field) options.*field = defaults.*field;
   };
   if (MustHold(kind)) {
-    // Either field says how long it must hold.
+    // Either field sets how long it must hold.
     if (!options.hold_for.has_value() && options.successes_required == 1) {
       options.hold_for = defaults.hold_for;
       options.successes_required = defaults.successes_required;
@@ -68,7 +68,7 @@ void Complete(Kind kind, const EventuallyOptions& defaults,
       options.retry_exceptions = defaults.retry_exceptions;
     }
   }
-  // One of these alone gives the delays.
+  // Only one of these three sets the delays.
   if (options.backoff == unset->backoff && options.delay_source == nullptr &&
       !options.policy.has_value()) {
     options.backoff = defaults.backoff;

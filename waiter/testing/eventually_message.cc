@@ -43,8 +43,8 @@ std::string Polls(int64_t count) {
   return absl::StrCat(count, count == 1 ? " poll" : " polls");
 }
 
-// Returns where to cut `text` to at most `size` bytes: not within a character
-// of UTF-8.
+// Returns where to cut `text` to at most `size` bytes: not within a UTF-8
+// character.
 size_t CutAt(std::string_view text, size_t size) {
   while (size > 0 && size < text.size() &&
          (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {

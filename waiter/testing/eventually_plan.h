@@ -27,8 +27,8 @@ struct Plan {
   absl::Duration limit = absl::InfiniteDuration();
   std::string limit_reason = {};
 
-  // The longest stop of the program that may be left out, and the one that was;
-  // see `RunningClock`.
+  // How long stops of the program may be left out, and how long they were; see
+  // `RunningClock`.
   absl::Duration max_stopped = absl::InfiniteDuration();
   absl::Duration stopped = absl::ZeroDuration();
 
@@ -36,8 +36,8 @@ struct Plan {
   bool simulated = false;
 };
 
-// Returns the plan. Options that contradict each other or the limits of the
-// test are kInvalidArgument, whose message says what to change.
+// Returns the plan. If options contradict each other or the limits of the test,
+// returns kInvalidArgument with a message that says what to change.
 absl::StatusOr<Plan> MakePlan(const Site& site,
                               const EventuallyOptions& options);
 

@@ -23,8 +23,8 @@ namespace waiter {
 // * More than `kThreshold` passes without a call of this clock, that is, in one
 //   poll, and a debugger is attached afterwards.
 //
-// Any other long poll counts in full, because a slow poll looks the same. For
-// the thread that made it alone.
+// Any other long poll counts in full, because a slow poll looks the same. Only
+// the thread that made it may use it.
 class RunningClock final : public Clock {
  public:
   static constexpr absl::Duration kThreshold = absl::Seconds(1);

@@ -68,14 +68,14 @@ SimulatedClock::Participant::Participant(Participant&& other) noexcept
     : clock_(std::exchange(other.clock_, nullptr)), thread_(other.thread_) {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
-  // Another thread may stand for it already, in exchange for its own.
+  // Another thread may have swapped its own participant for this one already.
   if (thread_->thread == thread_->maker) thread_->thread = std::thread::id();
 }
 
 SimulatedClock::Participant::~Participant() {
   if (clock_ == nullptr) return;
   const std::lock_guard lock(clock_->mutex_);
-  // Another thread may stand for this one, in exchange for its own.
+  // Another thread may use this one, and gets this thread's own in exchange.
   const std::thread::id self = std::this_thread::get_id();
   const auto own = std::ranges::find_if(
       clock_->participants_, [&](const Announced& participant) {

@@ -49,7 +49,7 @@ absl::Duration ProgramAge();
 // Returns whether a debugger is attached to this process.
 bool IsDebugged();
 
-// Returns the same by `process_status`, the text of /proc/self/status.
+// The same for `process_status`, the text of /proc/self/status.
 bool IsDebuggedBy(std::string_view process_status);
 
 }  // namespace waiter

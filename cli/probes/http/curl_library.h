@@ -3,7 +3,7 @@
 
 // Opens libcurl when it is first needed. Linking it would add some milliseconds
 // to every start of `waiter`, although most never use HTTP, and `waiter` would
-// not start where libcurl is not installed.
+// not start if libcurl is not installed.
 //
 //   const absl::StatusOr<const waiter::cli::CurlLibrary*> curl =
 //       waiter::cli::LoadCurl();

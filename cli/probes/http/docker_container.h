@@ -26,7 +26,7 @@
 // | no permission for the socket               | failed                       |
 // | no connection to the engine                | not ready                    |
 // | an answer that is not of an engine         | server error                 |
-// | another status of HTTP                     | that of `JudgeHttp`          |
+// | another status of HTTP                     | as `JudgeHttp` says          |
 //
 // Without the engine, whether a container runs is unknown, so it does not count
 // as absent.

@@ -23,15 +23,15 @@
 // | missing or not valid                       |                              |
 // | an invalid message                         | server error                 |
 // | HTTP 2xx without gRPC or without HTTP/2    | server error                 |
-// | another HTTP status, or no answer          | that of `JudgeHttp`          |
+// | another HTTP status, or no answer          | as `JudgeHttp` says          |
 //
-// The library's `ClassOf` treats a status as that of an operation that may be
-// wrong; a health check cannot be. Here 5 is not failed, because the service
-// may be still to come, and 14 is not ready instead of a server error, because
-// servers and the proxies before them answer so while they start. 1 CANCELLED,
-// 2 UNKNOWN, 3 INVALID_ARGUMENT, 4 DEADLINE_EXCEEDED, 6 ALREADY_EXISTS, 9
-// FAILED_PRECONDITION, 10 ABORTED, 11 OUT_OF_RANGE, 13 INTERNAL and 15
-// DATA_LOSS are server errors instead of failed.
+// The library's `ClassOf` is for operations that may be wrong; a health check
+// cannot be. Here 5 is not failed, because the service may be still to come.
+// Code 14 is not ready instead of a server error, because servers and the
+// proxies before them answer so while they start. Server errors instead of
+// failed are 1 CANCELLED, 2 UNKNOWN, 3 INVALID_ARGUMENT, 4 DEADLINE_EXCEEDED, 6
+// ALREADY_EXISTS, 9 FAILED_PRECONDITION, 10 ABORTED, 11 OUT_OF_RANGE, 13
+// INTERNAL and 15 DATA_LOSS.
 
 #ifndef WAITER_CLI_PROBES_HTTP_GRPC_HEALTH_H_
 #define WAITER_CLI_PROBES_HTTP_GRPC_HEALTH_H_

@@ -32,8 +32,8 @@
 
 namespace waiter::cli {
 
-// Where a request goes. The target says so, unlike `HttpOptions`, which are the
-// user's.
+// Where a request goes. This comes from the target, unlike `HttpOptions`, which
+// come from the user.
 struct HttpDestination {
   // http or https. May contain a user and a password.
   std::string url;

@@ -5,8 +5,8 @@
 // expects.
 //
 //   waiter::cli::HttpOptions options;
-//   options.json.push_back(*waiter::cli::JsonExpression::Parse(".status ==
-//   \"UP\""));
+//   options.json.push_back(
+//       *waiter::cli::JsonExpression::Parse(".status == \"UP\""));
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_OPTIONS_H_
@@ -71,7 +71,7 @@ struct HttpOptions {
   std::string client_key_pem = {};
 
   // File of logins for hosts, in the form of .netrc; empty: none. A user in the
-  // URL counts in its place.
+  // URL takes precedence.
   std::string netrc_file = {};
 
   bool follow_redirects = true;

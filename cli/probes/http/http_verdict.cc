@@ -258,7 +258,7 @@ void AddFailures(const std::shared_ptr<const HttpOptions>& options,
   }
 }
 
-// Returns whether the connection was certainly one to a proxy.
+// Returns whether the connection certainly went to a proxy.
 bool WentToProxy(const HttpAnswer& answer) {
   return answer.may_be_proxied && !answer.target_port.empty() &&
          std::none_of(answer.addresses.begin(), answer.addresses.end(),
@@ -412,7 +412,7 @@ void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
 
 namespace {
 
-// Returns what the lines of a body decide that has not ended, if they do.
+// Returns what the lines of an unfinished body decide, if they decide anything.
 std::optional<Finding> JudgeLines(const HttpOptions& options, HttpAnswer answer,
                                   absl::Time now) {
   if (options.body.empty() && options.fail_body.empty()) return std::nullopt;

@@ -8,7 +8,7 @@
 //
 // | answer                                     | poll                         |
 // | ------------------------------------------ | ---------------------------- |
-// | any answer                                 | that of `HttpRules`          |
+// | any answer                                 | as `HttpRules` says          |
 // | 404, 408, 409, 425, 503                    | not ready, unless throttled  |
 // | no connection                              | as for other targets         |
 // |                                            | (connect_failure.h)          |
@@ -18,7 +18,7 @@
 // The library treats 404 and 409 as failures, and 408, 425 and 503 as server
 // errors, because it cannot know that the resource is still to come. Here users
 // wait for just that, and servers answer so while they start. 202 is a success
-// where 2xx is expected, because the user decides what to wait for.
+// if 2xx is expected, because the user decides what to wait for.
 
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
@@ -43,12 +43,12 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
 Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
                          absl::Duration timeout, absl::Time now);
 
-// Returns the conditions of `options`, without what statuses mean, for an
+// Returns the conditions of `options`, without the meanings of statuses, for an
 // operation. An expression that exceeds a limit is one that fails.
 HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options);
 
 // Puts the value of --print in a successful answer into `finding`. Without one,
-// the finding is failed, as a later answer would be no other.
+// the finding is failed, as a later answer would be the same.
 void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
                Finding& finding);
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Opens libjq when it is first needed, as curl_library.h does and for the same
-// reasons: most runs need no expression of jq, and `waiter` starts where libjq
-// is not installed.
+// reasons: most runs need no expression of jq, and `waiter` starts even if
+// libjq is not installed.
 //
 //   const absl::StatusOr<const waiter::cli::JqLibrary*> jq =
 //       waiter::cli::LoadJq();

@@ -8,9 +8,9 @@
 //   if (!ready.ok()) return ready.status();
 //   const waiter::cli::JqProgram::Result result = ready->Run(body);
 //
-// libjq can be interrupted neither in time nor in memory. Therefore a child
-// process that is a copy of this one runs the expression, with limits on both.
-// It has no other effect, and takes a few milliseconds.
+// libjq has no limit on time or memory. Therefore a child process that is a
+// copy of this one runs the expression, with limits on both. It has no other
+// effect, and takes a few milliseconds.
 
 #ifndef WAITER_CLI_PROBES_HTTP_JQ_PROGRAM_H_
 #define WAITER_CLI_PROBES_HTTP_JQ_PROGRAM_H_
@@ -30,7 +30,7 @@ namespace waiter::cli {
 // Immutable, and cheap to copy. Thread-compatible.
 class JqProgram {
  public:
-  // Limits of one run. Memory is that beyond what this process has.
+  // Limits of one run. Memory is what it takes in addition to this process.
   static constexpr absl::Duration kMaxTime = absl::Seconds(1);
   static constexpr size_t kMaxMemory = size_t{256} << 20;
   static constexpr size_t kMaxOutput = size_t{64} << 10;

@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Expressions of `--json`, `--fail-json` and `--print`: those that json_path.h
-// describes, which need no library, and all others of jq (jq_program.h).
+// Expressions of `--json`, `--fail-json` and `--print`: the ones that
+// json_path.h describes, which need no library, and all others of jq
+// (jq_program.h).
 //
 //   absl::StatusOr<waiter::cli::JsonExpression> ready =
 //       waiter::cli::JsonExpression::Parse("any(.items[]; .ready)");
@@ -12,7 +13,7 @@
 //
 // An expression of jq holds if it gives at least one value, and none that is
 // false or null. An assignment is refused, as it would always hold: `.a = 1` is
-// a slip of the pen for `.a == 1`.
+// a typo for `.a == 1`.
 
 #ifndef WAITER_CLI_PROBES_HTTP_JSON_EXPRESSION_H_
 #define WAITER_CLI_PROBES_HTTP_JSON_EXPRESSION_H_

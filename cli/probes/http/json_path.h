@@ -10,7 +10,7 @@
 //
 // | expression                    | holds if                                 |
 // | ----------------------------- | ---------------------------------------- |
-// | `.a.b`                        | it is there, whatever it is, also null   |
+// | `.a.b`                        | it is there, even if it is null          |
 // | `.a == V`, `.a != V`          | it is, or is not, V: "text" in quotes, a |
 // |                               | number, true, false or null              |
 // | `.a < 3`, `<=`, `>`, `>=`     | it is a number, and compares so          |

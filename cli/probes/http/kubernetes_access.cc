@@ -108,7 +108,7 @@ struct Config {
     }
     std::string file = TextOf(object, name);
     if (file.empty()) return data;
-    // A relative name is one in the folder of the kubeconfig.
+    // A relative name is relative to the folder of the kubeconfig.
     if (!absl::StartsWith(file, "/") && absl::StrContains(path, '/')) {
       file = absl::StrCat(path.substr(0, path.rfind('/') + 1), file);
     }
@@ -202,7 +202,7 @@ absl::StatusOr<KubernetesAccess> ReadKubernetesAccess(
       : !places.service_host.empty()
           ? ReadServiceAccount(places)
           : ReadKubeconfig(places.home + "/.kube/config");
-  // The server is asked directly, and one that redirects is not one.
+  // The API server is asked directly, and does not redirect.
   if (access.ok()) access->options.follow_redirects = false;
   return access;
 }

@@ -14,11 +14,11 @@
 // | another status, no such condition, or one   | not ready                   |
 // | of an older generation of the object        |                             |
 // | a pod that has ended, or a job that failed, | failed                      |
-// | when that is not what was asked for         |                             |
+// | unless that was asked for                   |                             |
 // | no such object (404)                        | not ready, and absent       |
 // | 401, 403                                    | failed                      |
 // | an answer that is not of an API server      | server error                |
-// | another status of HTTP, or no answer        | that of `JudgeHttp`         |
+// | another status of HTTP, or no answer        | as `JudgeHttp` says         |
 
 #ifndef WAITER_CLI_PROBES_HTTP_KUBERNETES_OBJECT_H_
 #define WAITER_CLI_PROBES_HTTP_KUBERNETES_OBJECT_H_

@@ -188,7 +188,7 @@ class OperationProbe final : public Probe {
   absl::Duration timeout_;  // Likewise.
   LongPolls long_polls_;
   Done done_;
-  std::unique_ptr<HttpTransfer> transfer_;  // Null if no request is under way.
+  std::unique_ptr<HttpTransfer> transfer_;  // Null without a request.
 };
 
 }  // namespace

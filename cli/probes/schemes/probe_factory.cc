@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Probe>> ProbeFactory::MakeHttp(
 std::string_view EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   const std::string_view text = value == nullptr ? "" : value;
-  // A file of variables that Windows wrote has it.
+  // Lines in files of variables from Windows end with it.
   return absl::StripSuffix(text, "\r");
 }
 

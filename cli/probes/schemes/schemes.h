@@ -29,8 +29,8 @@ size_t SchemeLength(std::string_view text);
 // case of letters does not matter.
 const Scheme* FindScheme(std::string_view text);
 
-// Returns the lines about targets of `waiter --help`, each with its end: those
-// that have a `brief`, and the names of some others.
+// Returns the lines about targets of `waiter --help`, each with its end: the
+// schemes that have a `brief`, and the names of some others.
 std::string SchemesSummary();
 
 // Returns the lines of `waiter --help=targets`, each with its end. For each row

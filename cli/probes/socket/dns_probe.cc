@@ -30,8 +30,8 @@
 namespace waiter::cli {
 namespace {
 
-// Returns a value without what does not matter: capital letters and the final
-// dot of names, and the form of addresses.
+// Returns a value in a canonical form: names in lower case without the final
+// dot, and addresses in one form.
 std::string Canonical(std::string_view value) {
   const std::string text(value);
   in6_addr address;

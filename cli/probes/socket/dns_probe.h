@@ -37,7 +37,7 @@ class DnsProbe : public Probe {
  private:
   Finding FromAnswer(const NameAnswer& answer) const;
 
-  // Returns who is asked, for messages.
+  // Returns the servers that are asked, for messages.
   std::string Servers() const;
 
   void Finish(Finding finding);

@@ -17,7 +17,7 @@
 namespace waiter::cli {
 namespace {
 
-// Returns what all of them say together.
+// Returns the common finding of all servers.
 Finding Combined(const std::vector<Finding>& findings) {
   Finding all = findings.front();
   for (size_t i = 1; i < findings.size(); ++i) {

@@ -27,7 +27,7 @@ constexpr int32_t kCorrelation = 0x77616974;
 constexpr std::string_view kClient = "waiter";
 
 constexpr int16_t kNoError = 0;
-// Tells the versions that are supported, which is an answer as well.
+// An error that lists the supported versions, so the broker has answered.
 constexpr int16_t kUnsupportedVersion = 35;
 
 // A correlation, an error, and at least the length of an array.

@@ -153,8 +153,8 @@ class MysqlConversation : public Conversation {
       case 1053:  // The server shuts down.
       case 3032:  // Only administrators may connect.
         return {.status = PollStatus::kNotReady, .detail = detail};
-      // Waiting does not help: after errors of connections the server has
-      // blocked this host until somebody changes that.
+      // Waiting does not help: after connection errors, the server has blocked
+      // this host until an administrator unblocks it.
       case 1129:
         return {.status = PollStatus::kFailed,
                 .detail = detail,
@@ -162,8 +162,7 @@ class MysqlConversation : public Conversation {
       case 1130:  // No user may log in from this host: the server works.
         return {.status = PollStatus::kSuccess, .detail = detail};
       default:
-        // All other answers to a login refuse the user, for which a server must
-        // work.
+        // All other answers to a login refuse the user, so the server works.
         return greeted_
                    ? Finding{.status = PollStatus::kSuccess, .detail = version_}
                    : Finding{.status = PollStatus::kServerError,

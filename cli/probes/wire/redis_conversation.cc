@@ -204,7 +204,7 @@ class RedisConversation : public Conversation {
     Finding finding = FromError(reply.text);
     if (finding.status == PollStatus::kSuccess) {
       finding.status = PollStatus::kNotReady;
-      finding.hint = "does it need a login? --login sends that of the URL";
+      finding.hint = "does it need a login? --login sends the URL's";
     } else if (absl::StrContains(reply.text, "cluster support disabled")) {
       finding.status = PollStatus::kFailed;
     }

@@ -139,11 +139,11 @@ struct DurableSpace {
 };
 
 // Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
-// the store, never before the call has returned, and must return soon. Errors:
-// the store's; kInvalidArgument for names, keys and options;
-// kResourceExhausted from `Enqueue` if there is no room; kFailedPrecondition if
-// the name has another number of partitions in the store, or if the store may
-// delete waits.
+// the store, never before the call has returned, and must return soon. Errors
+// are the store's, kInvalidArgument for names, keys and options, and
+// kResourceExhausted from `Enqueue` if there is no room. The error is
+// kFailedPrecondition if the name has another number of partitions in the
+// store, or if the store may delete waits.
 class DurableClient {
  public:
   template <typename T>
@@ -280,10 +280,10 @@ std::string ToString(const DurableFinding& finding);
 // counts or is repaired. `waiter durable check` does this on the command line.
 //
 // Calls back once, as the functions of `DurableClient` do, with the same
-// errors, except that a server whose settings endanger waits is a fault in the
+// errors. But if a server's settings endanger waits, that is a fault in the
 // report, which ends there if the server can answer nothing more. Makes one
-// call of the store at a time, which take the server about 3 ms for each 1000
-// waits.
+// call of the store at a time. The calls take the server about 3 ms for each
+// 1000 waits.
 void CheckDurableWaits(
     std::shared_ptr<WaitStore> store, const std::string& name,
     const DurableCheckOptions& options,

@@ -9,9 +9,9 @@
 //   if (!store.ok()) return store.status();
 //   auto client = waiter::DurableClient::Make(*store, {.space = "prod"});
 //
-// To enqueue a wait in a transaction of your program, so that the wait exists
-// if and only if your own rows do, let the store use the file of your program
-// (`shares_file`) and call `EnqueueInSqlite` on your own connection:
+// To enqueue a wait in a transaction of your program, let the store use the
+// file of your program (`shares_file`) and call `EnqueueInSqlite` on your own
+// connection. The wait then exists if and only if your own rows do:
 //
 //   sqlite3_exec(db, "BEGIN", ...);
 //   sqlite3_exec(db, "INSERT INTO orders ...", ...);
@@ -82,11 +82,14 @@ absl::Status EnqueueInSqlite(const SqliteLibrary& library, sqlite3* connection,
 // "PATH-shm" next to it. The store has one thread, which makes all calls of
 // SQLite.
 //
-// Errors name the file and what to do: kInvalidArgument for options;
-// kFailedPrecondition if the file is something else, or of a newer version;
-// kPermissionDenied if it cannot be written, or opened; kAborted if other
-// programs lock it; kResourceExhausted if the disk is full; kDataLoss if it is
-// damaged.
+// Errors name the file and what to do:
+//
+// * kInvalidArgument for options
+// * kFailedPrecondition if the file is something else, or of a newer version
+// * kPermissionDenied if it cannot be written, or opened
+// * kAborted if other programs lock it
+// * kResourceExhausted if the disk is full
+// * kDataLoss if it is damaged
 inline absl::StatusOr<std::shared_ptr<WaitStore>> MakeSqliteWaitStore(
     const std::string& path, const SqliteStoreOptions& options = {}) {
   return internal::MakeSqliteWaitStore(internal::LinkedSqlite(), path, options);

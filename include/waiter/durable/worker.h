@@ -113,10 +113,10 @@ using DurableBatchCall =
     std::function<absl::StatusOr<BatchAnswer<std::string, std::string>>(
         absl::Span<const DurableKey>)>;
 
-// Takes results. Called with each result until it returns OK for it: again
-// after a crash, after an error (1 s later, up to 5 min), and if it is not
-// known whether the store recorded the delivery. It must be idempotent: equal
-// results have equal idempotency keys.
+// Takes results. Called with each result until it returns OK for it. It is
+// called again after a crash, after an error (1 s later, up to 5 min), and if
+// it is not known whether the store recorded the delivery. It must be
+// idempotent: equal results have equal idempotency keys.
 using DurableHandler = std::function<absl::Status(const DurableResult&)>;
 
 namespace internal {
@@ -216,9 +216,10 @@ class DurableWaits {
   // `Get`. `policy` applies to all waits of the name, and a new one also to
   // pending waits, except for their deadlines. They share its rate limiter. Its
   // observer sees a wait each time that this worker holds it, from `OnStart` to
-  // `OnDone`: with the attempts and the time of the whole wait, and with the
-  // reason `kCancelled` if the worker gives it back. Returns kInvalidArgument
-  // for what is not valid, and kAlreadyExists for a name that was added before.
+  // `OnDone`. It sees the attempts and the time of the whole wait, and the
+  // reason `kCancelled` if the worker gives the wait back. Returns
+  // kInvalidArgument for invalid arguments, and kAlreadyExists for a name that
+  // was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
                         DurableFunction function,
                         DurableHandler handler = nullptr,

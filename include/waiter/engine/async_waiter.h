@@ -131,7 +131,7 @@ requires(requires { &F::operator(); }) struct AsyncCallOf<F>
 }  // namespace internal
 
 // Whether `F` is an asynchronous status function: a lambda or another type with
-// one call operator, or a pointer to a function, that takes a
+// one call operator, or a pointer to a function. It takes a
 // `PollCompletion<T>`, or a `const PollContext&` followed by a
 // `PollCompletion<T>`, which may also be a const reference. Its return value is
 // ignored.

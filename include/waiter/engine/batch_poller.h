@@ -149,8 +149,9 @@ struct BatchOptions {
 
   // Every call passes this limiter once, however many keys it holds. Null: no
   // limit. Other pollers may share it, and waits of other policies
-  // (`BudgetOptions::rate_limiter`); a wait of this poller whose own limiter is
-  // the same, which would count its keys as well, ends with kInvalidArgument.
+  // (`BudgetOptions::rate_limiter`). A wait of this poller must not have the
+  // same limiter, which would also count its keys: it ends with
+  // kInvalidArgument.
   //
   // While a call waits for its turn, further keys join it until it is full.
   // Calls begin in the order in which they were due, and may be in flight at

@@ -155,12 +155,12 @@ struct WaitEngineOptions {
   //
   // It should do no more than wake the loop: write to an eventfd, post to an
   // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
-  // destroy the engine, which terminates the program with a message, nor wait
-  // for a thread that is inside of a function of the engine or its handles,
-  // also by a lock that such a thread holds. An exception terminates the
-  // program. The destructor of the engine does not call it, but awaits calls of
-  // other threads; none comes afterwards. Objects to which it refers must
-  // outlive the engine.
+  // destroy the engine, which terminates the program with a message. Nor may it
+  // wait for a thread that is inside of a function of the engine or its
+  // handles, or for a lock that such a thread holds. An exception terminates
+  // the program. The destructor of the engine does not call it, but awaits
+  // calls of other threads; none comes afterwards. Objects to which it refers
+  // must outlive the engine.
   std::function<void()> wake = nullptr;
 
   // Called on the engine's thread with an exception that a callback threw.
@@ -231,11 +231,10 @@ struct EngineStatistics {
   // Polls that have begun since the engine was made.
   int64_t polls = 0;
 
-  // Lateness of rounds: from the time for which the earliest wait had set its
-  // timer, rounded up to the engine's tick, to the beginning of the round. The
-  // lateness of each round with a timer that was due is in one element of
-  // `late_rounds`: the first whose bound in `kLatenessBounds` it does not
-  // exceed, or the last.
+  // Lateness of rounds: from the time of the earliest wait's timer, rounded up
+  // to the engine's tick, to the beginning of the round. The lateness of each
+  // round with a timer that was due is in one element of `late_rounds`: the
+  // first whose bound in `kLatenessBounds` it does not exceed, or the last.
   static constexpr std::array<double, 8> kLatenessBounds = {
       0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1};  // Seconds.
   std::array<int64_t, kLatenessBounds.size() + 1> late_rounds = {};
@@ -311,8 +310,8 @@ class WaitEngine {
   // start waits.
   //
   // Terminates the program with a message if it is called inside of a function
-  // of one of the engine's waits or of a destructor of their captures, or if
-  // such destructors start waits again and again.
+  // of one of the engine's waits or of a destructor of their captures. Does so
+  // also if such destructors start waits again and again.
   ~WaitEngine();
 
   WaitEngine(const WaitEngine&) = delete;
@@ -371,7 +370,7 @@ class WaitEngine {
   //
   // Each thread of the engine gets the batch as one request, so that a thread
   // that sleeps is woken once. Several threads share a batch evenly, each a run
-  // of neighbours. The first callbacks may run before the call returns.
+  // of neighbors. The first callbacks may run before the call returns.
   //
   // If an exception leaves the call, for lack of memory or of a copy or move of
   // a function, no wait was started and all functions are destroyed.

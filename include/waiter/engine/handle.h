@@ -79,12 +79,12 @@ class [[nodiscard]] WaitHandle {
   // and its success or failure wins; an asynchronous one is not awaited.
   void Cancel() { wait_.Cancel(); }
 
-  // Ends the wait without its callback and without `WaitHooks::on_failure`,
-  // and calls `suspended` with its state, from which `StartOptions::resume` or
+  // Ends the wait without its callback and without `WaitHooks::on_failure`, and
+  // calls `suspended` with its state. From that, `StartOptions::resume` or
   // `RunOptions::resume` continues it here or in another process: with the same
   // start, deadline, attempts, errors and growth of delays, and with the next
-  // poll when it would have come. Returns without waiting for that, and can be
-  // called inside of any function or hook of the wait.
+  // poll when it would have come. Returns without waiting for `suspended`, and
+  // can be called inside of any function or hook of the wait.
   //
   // No poll starts after this call. Then exactly one of two things happens:
   //
@@ -92,18 +92,19 @@ class [[nodiscard]] WaitHandle {
   //     would be, and with the same guarantees: the destructor of the handle
   //     awaits it, and an exception goes to `on_callback_exception`.
   //   * The wait ends by itself, and the callback is called. A synchronous poll
-  //     under way is awaited, and its answer counts: if it ends the wait, the
+  //     in progress is awaited, and its answer counts: if it ends the wait, the
   //     wait has ended; if not, the state includes that poll.
   //
   // An asynchronous poll in progress is not awaited: it gets a request to stop,
   // its answer is dropped, and the resumed wait makes it again. An answer that
   // was given before this call counts.
   //
-  // `suspended` gets an empty token, or the one that the wait was to resume, if
-  // the wait has not begun; both take that as well. The tokens of a
-  // `RetryQuota` that the next poll has paid for are not given back but are
-  // part of the state, so that the resumed wait does not pay again. Observers
-  // see `OnDone` with `kCancelled`, and `OnStart` when the wait is resumed.
+  // If the wait has not begun, `suspended` gets an empty token, or the one that
+  // the wait was to resume. Both `resume` options also take an empty one. The
+  // tokens of a `RetryQuota` that the next poll has paid for are not given back
+  // but are part of the state, so that the resumed wait does not pay again.
+  // Observers see `OnDone` with `kCancelled`, and `OnStart` when the wait is
+  // resumed.
   //
   // Does nothing, and destroys `suspended`, if the wait has ended or is about
   // to call back, or if `Cancel` or `Suspend` was called before: the first call

@@ -97,7 +97,7 @@ RetryAfter AwsRetryAfter(const E& error, absl::Time now = absl::Now()) {
 }
 
 // Returns the answer of `classifier` to the name, the HTTP status and the flags
-// of `error`, with its hint. Its error is that of `ErrorClassifier::Answer`:
+// of `error`, with its hint. Its error is `ErrorClassifier::Answer`'s:
 // "ThrottlingException, HTTP 400: Rate exceeded".
 template <AwsError E>
 Poll<> FromAwsError(

@@ -65,11 +65,11 @@
 // of the response.
 //
 // libcurl is not a dependency of Waiter: a program that uses `HttpPoller`
-// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. Where its
-// headers are missing, there is no `HttpPoller`, but everything else is there:
-// `HttpRequest` and `HttpResponse` (internal/http_message.h), what a response
-// means (`JudgeHttp` in internal/http_judge.h), and cheap polls (`HttpMemory`
-// in internal/http_memory.h), for your own clients.
+// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. If its
+// headers are missing, there is no `HttpPoller`. Everything else is there, for
+// your own clients: `HttpRequest` and `HttpResponse` (internal/http_message.h),
+// what a response means (`JudgeHttp` in internal/http_judge.h), and cheap polls
+// (`HttpMemory` in internal/http_memory.h).
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
@@ -116,10 +116,10 @@ struct HttpOptions {
   // function.
   ErrorClassifier classifier = ErrorClassifier::Http();
 
-  // Conditions on the response, by the table of `HttpRules`: one of `fail_if`
-  // ends the wait as failed for any status, and all of `succeed_if` must hold
-  // before a response of the class success goes to the function. Statuses in
-  // `ready_on`, unless that is empty, are those that have this class.
+  // Conditions on the response, by the table of `HttpRules`. One of `fail_if`
+  // ends the wait as failed for any status. All of `succeed_if` must hold
+  // before a response of the class success goes to the function. Unless
+  // `ready_on` is empty, exactly the statuses in it have this class.
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};
   HttpStatusSet ready_on = {};

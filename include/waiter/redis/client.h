@@ -229,9 +229,9 @@ class RedisCluster final : public RedisCaller {
   // sent to all nodes of the cluster; the database must be 0.
   //
   // `call_timeout` is the time for the reply of each node, and for a
-  // connection; `max_pending` counts the calls to all nodes; the delays of
-  // `reconnect` are also those between requests for the slots while no node
-  // answers them.
+  // connection; `max_pending` counts the calls to all nodes. The delays of
+  // `reconnect` also apply between requests for the slots while no node answers
+  // them.
   template <typename Connection = internal::HiredisConnection>
   static absl::StatusOr<std::shared_ptr<RedisCluster>> Make(
       const std::vector<std::string>& seeds,

@@ -68,7 +68,7 @@
 //   it;
 // * another block may stand, whose failure is one of the run;
 // * warnings and messages are not written;
-// * if the program has a log formatter of its own, the texts of failures in the
+// * if the program has its own log formatter, the texts of failures in the
 //   block are left out;
 // * Boost.Test has no way to skip a test from within.
 #define BOOST_CHECK_EVENTUALLY_PASSES(...) \

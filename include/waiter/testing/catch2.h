@@ -66,9 +66,9 @@
 // Catch2 2 has no SKIP.
 #else
 // Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its checks pass: CHECK_POLLED and REQUIRE_POLLED, as
-// other assertions of Catch2 3 cannot be intercepted and fail the test in the
-// first run that they fail in. In a block,
+// the block in which all its checks pass. Its checks are CHECK_POLLED and
+// REQUIRE_POLLED: other assertions of Catch2 3 cannot be intercepted, and fail
+// the test in the first run that they fail in. In a block,
 //
 // * side effects happen once for each run;
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;

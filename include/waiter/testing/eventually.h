@@ -35,9 +35,9 @@
 // matching value passes even if it arrives after the limit, as long as its poll
 // began before. A poll that hangs is not interrupted.
 //
-// An expression may also be a status function: a `Poll<T>` that is not ready,
-// throttled or a server error is polled again, `Failed` and `StopTrying` fail
-// the assertion immediately, and the value of a success is matched. A `Poll<>`
+// An expression may also be a status function. A `Poll<T>` that is not ready,
+// throttled or a server error is polled again. The assertion fails immediately
+// for `Failed` and `StopTrying`, and matches the value of a success. A `Poll<>`
 // without value counts as `true` when it is a success.
 //
 // An error or an exception ends an EVENTUALLY immediately, unless it is an
@@ -57,10 +57,10 @@
 // suspended.
 //
 // An assertion that waits long says on the standard error stream what it waits
-// for: after 10 s, 30 s and 1 min, and from then on after twice the time
-// before, when a poll begins. When the program ends, a line for each assertion
-// that passed with more than 80 % of its limit follows, with a limit that would
-// have been safe. On a `SimulatedClock` there are no such lines.
+// for. It does so when a poll begins after 10 s, 30 s and 1 min, and from then
+// on after twice the time before. When the program ends, a line for each
+// assertion that passed with more than 80 % of its limit follows, with a limit
+// that would have been safe. On a `SimulatedClock` there are no such lines.
 //
 // The function `Eventually` does the same in helpers, and returns the value.
 // docs/testing.md shows the messages of failures.

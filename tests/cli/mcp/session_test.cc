@@ -381,7 +381,7 @@ TEST(WaitRequestTest, BadArgumentsAreNamed) {
            {R"({"targets":[1]})", "targets: each must be a text"},
            {R"({"targets":["--allow=exec"]})", "does not begin with -"},
            {R"({"targets":["exec:rm -rf x"]})",
-            "exec is not allowed; whoever starts this server can allow it by "
+            "exec is not allowed; to allow it, start this server with "
             "--allow=exec"},
            {R"({"targets":["file:/etc/passwd"]})", "file is not allowed"},
            {R"({"targets":["x=unix:/s"]})", "unix is not allowed"},

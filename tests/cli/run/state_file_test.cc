@@ -159,9 +159,9 @@ TEST_F(StateFileTest, StateOfOtherTargetsIsRefused) {
 
   EXPECT_THAT(file_.Read({"a"}).status().message(),
               HasSubstr("it has 2 targets, and the command 1; remove the file "
-                        "to start anew, or name another one"));
+                        "to start again, or name another one"));
   EXPECT_THAT(file_.Read({"a", "c"}).status().message(),
-              HasSubstr("its target 2 is b, and that of the command c"));
+              HasSubstr("its target 2 is b, and the command's is c"));
   EXPECT_FALSE(file_.Read({"b", "a"}).ok());
 }
 

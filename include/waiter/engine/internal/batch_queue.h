@@ -3,9 +3,9 @@
 
 // The part of a `BatchPoller` (engine/batch_poller.h) that does not depend on
 // its types. It decides which keys are due, in which call they are polled, and
-// when. Each batch has an alarm, which is a wait on the same engine: it starts
-// when the first key joins, its one poll comes at the end of the window, and
-// that poll is the call.
+// when. Each batch has an alarm, which is a wait on the same engine. It starts
+// when the first key joins. Its one poll comes at the end of the window, and is
+// the call.
 //
 // With a rate limiter, batches whose window is over wait in line. Only the
 // alarm of the first one asks the limiter, and polls again at the time that the

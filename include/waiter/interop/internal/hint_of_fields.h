@@ -25,15 +25,15 @@ inline constexpr absl::Duration kMaxPlausibleDelay = absl::Hours(7 * 24);
 // Unit of a number that is not a time.
 enum class HintUnit : uint8_t { kSeconds, kMilliseconds };
 
-// Reads a delay or a time: a number of `unit`, with or without a fraction; a
-// date of HTTP; or a Unix time in seconds or milliseconds, which is a number
-// from 10^9 seconds, or from 10^11. Times are relative to `now`, the clock of
-// the server, and past ones give zero. Returns no value for anything else, and
-// for what is longer than `kMaxPlausibleDelay`.
+// Reads a delay or a time. It may be a number of `unit`, with or without a
+// fraction, or a date of HTTP. A number from 10^9 seconds, or from 10^11
+// milliseconds, is a Unix time. Times are relative to `now`, the clock of the
+// server, and past ones give zero. Returns no value for anything else, or if
+// the delay is longer than `kMaxPlausibleDelay`.
 RetryAfter ReadHint(std::string_view value, HintUnit unit, absl::Time now);
 
-// Returns the unit of a field that asks for a delay: `Retry-After`, or one of
-// those of `ParseRetryAfterMs`. Returns nothing for every other field.
+// Returns the unit of a field that asks for a delay: `Retry-After`, or a field
+// of `ParseRetryAfterMs`. Returns nothing for every other field.
 std::optional<HintUnit> UnitOfHint(std::string_view field_name);
 
 // Reads a date of HTTP from ten years before `now` on.

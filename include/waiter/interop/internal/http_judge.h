@@ -76,7 +76,7 @@ HttpCondition JsonIs(std::string path, std::string value);
 //
 // | response                                        | poll                   |
 // | ----------------------------------------------- | ---------------------- |
-// | one of `fail_if` holds, whatever the status     | failed                 |
+// | one of `fail_if` holds, for any status          | failed                 |
 // | `ready_on` has the status or, if that is empty, | success if all of      |
 // | its class is success                            | `succeed_if` hold, in  |
 // |                                                 | this same response;    |

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of interop/http.h that makes polls of a resource that has not
-// changed cheap: remembers the last answer, asks the server for a newer one
-// only (RFC 9110, 13), and replaces the body of a 304. For your own clients,
-// as `HttpPoller` does so by itself:
+// The part of interop/http.h that makes polls of an unchanged resource cheap.
+// It remembers the last answer, asks the server only for a newer one (RFC 9110,
+// 13), and replaces the body of a 304. For your own clients, as `HttpPoller`
+// does so by itself:
 //
 //   HttpFields more = memory.Conditions();  // If-None-Match: "x"
 //   HttpResponse response = Get(url, more);

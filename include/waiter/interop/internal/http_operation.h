@@ -99,9 +99,10 @@ struct HttpDialect {
   // there is one and all have succeeded. Empty: `status`, `state` or `phase`.
   std::string path = {};
 
-  // kState: the word that is success, in place of the usual ones. kKubernetes:
-  // the condition that must be True. kGoogle: "wait" asks by `:wait`, which
-  // lets the server hold the request, until it turns out not to offer that.
+  // * kState: the word that means success, in place of the usual ones.
+  // * kKubernetes: the condition that must be True.
+  // * kGoogle: "wait" asks by `:wait`, which lets the server hold the request,
+  //   until it turns out not to offer that.
   std::string word = {};
 
   // Reads a name of the table; `state:PATH` or `state:PATH=WORD`, where PATH
@@ -127,7 +128,7 @@ struct HttpOperationPlan {
 
   // Further origins that get the headers of `request`, such as
   // "https://status.example.com". Otherwise an address that the server names
-  // gets them only if its origin is that of `request`.
+  // gets them only if it has the origin of `request`.
   std::vector<std::string> trusted_origins = {};
 };
 
@@ -208,9 +209,9 @@ class HttpOperationTracker {
   const std::string& reason() const { return reason_; }
 
   // Returns the request that asks the server to cancel the operation, or
-  // nothing before it runs: POST to the method for that in dialects that have
-  // one (`google`, `openai`, `anthropic`, `github`), otherwise DELETE of the
-  // status.
+  // nothing before it runs. In dialects with a method for that (`google`,
+  // `openai`, `anthropic`, `github`), it is a POST to the method, otherwise a
+  // DELETE of the status.
   std::optional<HttpRequest> CancelRequest() const;
 
  private:

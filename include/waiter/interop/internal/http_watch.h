@@ -190,8 +190,8 @@ class StreamFollower {
 //   wait.Wait({.notifier = &changed});
 //
 // The polls read the state. The watch only says when, so it needs neither a
-// `resourceVersion` nor the id of the last event, and a stream that expires
-// (410 of Kubernetes, as a status or in an event) is only opened again.
+// `resourceVersion` nor the id of the last event. A stream that expires (410 of
+// Kubernetes, as a status or in an event) is only opened again.
 //
 // Has a thread, which follows the stream and connects again whenever it ends.
 // The destructor ends it, and blocks only as long as the functions do that the

@@ -239,7 +239,7 @@ concept HoldsBool = requires(const T& value) {
   { value.value() } -> std::same_as<const bool&>;
 };
 
-// Whether the truth of a value is that of `if (value)`, and not that it equals
+// Whether a value is true if `if (value)` finds it true, not only if it equals
 // `true`: a number, a pointer or an object that converts. An optional `bool` is
 // not true if it holds `false`.
 template <typename T>

@@ -33,8 +33,8 @@ struct PostgresRequest {
   int64_t weight = 1;
 };
 
-// Immutable. Each function makes the request of the function of `WaitStore`
-// with its name.
+// Immutable. Each function makes the request of the `WaitStore` function with
+// the same name.
 class PostgresCalls {
  public:
   explicit PostgresCalls(std::string schema) : schema_(std::move(schema)) {}

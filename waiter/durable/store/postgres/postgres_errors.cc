@@ -18,12 +18,12 @@ namespace {
 constexpr std::string_view kReadOnly = "25006";
 
 struct Advice {
-  std::string_view state;  // An SQLSTATE, or how some begin.
+  std::string_view state;  // An SQLSTATE, or a prefix of some.
   absl::StatusCode code;
   std::string_view text;
 };
 
-// The first that fits counts.
+// The first match counts.
 constexpr std::array kAdvice = {
     Advice{"40001", absl::StatusCode::kAborted,
            "collided with another transaction; it passes by itself"},
@@ -81,7 +81,7 @@ absl::Status PostgresStatus(std::string_view server, std::string_view sqlstate,
                                           ToAbsl(sqlstate), ")"));
 }
 
-// libpq has no SQLSTATE of it.
+// libpq has no SQLSTATE for such an error.
 absl::Status PostgresConnectStatus(std::string_view message) {
   const absl::string_view text = absl::StripAsciiWhitespace(ToAbsl(message));
   if (absl::StrContains(text, "too many clients") ||

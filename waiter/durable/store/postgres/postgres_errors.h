@@ -12,9 +12,8 @@
 
 namespace waiter::internal {
 
-// Returns the status for an error of the server with an SQLSTATE, after which
-// nothing of the transaction remains. Its message says what to do. `server` is
-// named in it.
+// Returns the status for a server error with an SQLSTATE, after which nothing
+// of the transaction remains. Its message names `server` and says what to do.
 absl::Status PostgresStatus(std::string_view server, std::string_view sqlstate,
                             std::string_view message);
 
@@ -24,8 +23,8 @@ absl::Status PostgresConnectStatus(std::string_view message);
 // Whether the transaction only collided with another one.
 bool IsCollision(std::string_view sqlstate);
 
-// Whether another connection may do better: to the primary in place of a
-// standby, or with tables that are made again.
+// Whether another connection may do better: to the primary instead of a
+// standby, or after the tables are made again.
 bool WantsNewConnection(std::string_view sqlstate);
 
 // Whether a schema, table or function is missing.

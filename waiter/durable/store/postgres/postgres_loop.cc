@@ -38,8 +38,8 @@ constexpr nanoseconds kMaxSleep = std::chrono::seconds(60);
 constexpr nanoseconds kMinBackoff = milliseconds(100);
 constexpr nanoseconds kMaxBackoff = std::chrono::seconds(5);
 constexpr int kMaxAttempts = 3;
-// The limit of a transaction, so that other processes have their turn at the
-// partitions that it locks.
+// The maximum weight of a transaction, so that other processes get their turn
+// at the partitions that it locks.
 constexpr int64_t kMaxWeight = 4000;
 
 }  // namespace
@@ -52,7 +52,7 @@ PostgresLoop::PostgresLoop(const PostgresLibrary& library,
       random_(std::random_device()()) {}
 
 void PostgresLoop::Start() {
-  // Signals are for the threads of the program.
+  // The program's threads handle signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -201,8 +201,8 @@ void PostgresLoop::Repeat(const PostgresSession::Outcome& outcome) {
   }
 }
 
-// An error that does not pass by itself is the answer to all requests. The
-// others wait for the next connection.
+// An error that does not pass by itself is the answer to all requests. After
+// any other, they wait for the next connection.
 void PostgresLoop::Disconnect(MonotonicTime now) {
   if (session_->state() == PostgresSession::State::kBroken) {
     last_error_ = session_->error();

@@ -11,9 +11,9 @@
 //   loop->Stop();
 //
 // Requests that arrive while a transaction runs share the next one, and its
-// round trip. If the transaction fails, each of them is repeated in a
-// transaction that it has for itself, so that none fails because of another
-// one. One that only collided is tried three times.
+// round trip. If the transaction fails, each of them is repeated in its own
+// transaction, so that none fails because of another one. A request that only
+// collided is tried three times.
 
 #ifndef WAITER_DURABLE_STORE_POSTGRES_POSTGRES_LOOP_H_
 #define WAITER_DURABLE_STORE_POSTGRES_POSTGRES_LOOP_H_
@@ -142,7 +142,7 @@ class PostgresLoop : public std::enable_shared_from_this<PostgresLoop> {
   Calls queue_;      // To share transactions.
   Calls alone_;      // To have one each.
   Calls in_flight_;  // In the order of the outcome.
-  // Until when the session has to answer, or must not be made again.
+  // When the session must have answered, and when a new one may connect.
   MonotonicTime answer_by_ = {};
   MonotonicTime connect_at_ = {};
   std::chrono::nanoseconds backoff_ = {};

@@ -28,10 +28,10 @@ constexpr std::array<std::string_view, 6> kFunctions = {
     "partition.sql", "claim.sql", "settle.sql",
     "enqueue.sql",   "look.sql",  "check.sql"};
 
-// Each function finds its rows by an index, whatever the server knows of sizes
-// when it first plans, and waits for no other transaction for long. What the
-// server does without an index has an enormous cost then, for which it would
-// compile the plan each time.
+// Each function finds its rows by an index, even if the server knows nothing of
+// sizes when it first plans, and waits for no other transaction for long. Steps
+// without an index then have an enormous cost, and with `jit` the server would
+// compile such a plan each time.
 constexpr const char* kAttributes =
     "SET search_path = @schema@, pg_temp SET lock_timeout = '3s' "
     "SET enable_seqscan = off SET enable_bitmapscan = off "

@@ -64,7 +64,7 @@ std::string PostgresSession::Address() const {
                       text(library_.db(connection_)));
 }
 
-// The first parameter may be replaced by the URL, the last two not.
+// The URL may replace the first parameter, but not the last two.
 void PostgresSession::Connect() {
   const std::string timeout = absl::StrCat(config_.call_timeout_ms);
   const std::array<const char*, 5> names = {"tcp_user_timeout", "dbname",
@@ -249,8 +249,8 @@ bool PostgresSession::OnPipelineResult(pg_result* result) {
   return state_ != State::kBroken;
 }
 
-// An error of libpq itself has no SQLSTATE. An end of the session at the commit
-// leaves open which came first.
+// An error of libpq itself has no SQLSTATE. If the session ends at the commit,
+// it is unknown which came first.
 void PostgresSession::OnError(pg_result* result) {
   const bool is_of_server = !Field(result, kSqlState).empty();
   const bool ends_session = Field(result, kSeverity) != "ERROR";
@@ -291,7 +291,7 @@ absl::Status PostgresSession::StatusOf(pg_result* result) const {
 }
 
 void PostgresSession::Break(absl::Status error) {
-  // Nothing but an error of the server says that nothing was committed.
+  // Only a server error says that nothing was committed.
   if (state_ == State::kBusy && outcome_.status.ok()) {
     outcome_.status = absl::UnavailableError(
         absl::StrCat("the outcome is unknown: ", error.message()));

@@ -47,7 +47,7 @@ class PostgresSession {
 
   struct Outcome {
     // OK after a commit. kUnavailable if it is not known whether there was one.
-    // All others: nothing has happened.
+    // With any other status, nothing has happened.
     absl::Status status;
     std::string sqlstate = {};            // The code of a server error.
     std::vector<PostgresRows> rows = {};  // One for each statement.
@@ -71,7 +71,7 @@ class PostgresSession {
 
   // Sends a transaction. Must be idle.
   void Send(const std::vector<const PostgresStatement*>& statements);
-  // The outcome of the last one, once this is idle or broken.
+  // Returns the outcome of the last one, once this is idle or broken.
   Outcome TakeOutcome() { return std::move(outcome_); }
 
   // "HOST:PORT/DATABASE".
@@ -121,7 +121,7 @@ class PostgresSession {
   bool has_made_tables_ = false;
   absl::Status opening_error_;  // Outcome of this phase's query.
 
-  // Results that the transaction still has, of its statements and of those
+  // The results of the transaction: of its statements, and of the statements
   // around them.
   Outcome outcome_;
   size_t statements_ = 0;

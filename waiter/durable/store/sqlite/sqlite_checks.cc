@@ -25,12 +25,13 @@ namespace waiter::internal {
 namespace {
 
 constexpr int64_t kChecked = 1000;
-// Nobody knows any more how long a result was to be kept.
+// The file does not say how long a result was to be kept.
 constexpr int64_t kDay = 86'400'000'000;
-// The time of a file and the wall clock differ by more once that was set back.
+// The time of a file and the wall clock differ by more only after the wall
+// clock was set back.
 constexpr int64_t kMaxAhead = 2'000'000;
 
-// The columns of `ReadState`, which may come after others.
+// The columns that `ReadState` reads. Other columns may precede them.
 constexpr const char* kStep =
     "SELECT key, substr(record, 1, 1), due, forget, crashes + marks + "
     "cancelled + notified FROM waiter_waits INDEXED BY waiter_key WHERE "
@@ -53,7 +54,7 @@ RowState ReadState(const SqliteRows& row) {
 
 }  // namespace
 
-// A cursor is as one of `Scan`.
+// Cursors are like `Scan`'s.
 absl::StatusOr<CheckReply> SqliteWaits::Check(const WaitPartition& partition,
                                               const std::string& cursor) {
   const PartitionId id = Find(partition);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The time of a file: the machine's wall clock, except that it never goes back
-// while the machine runs. Otherwise no wait would be due for as long as the
-// wall clock was set back.
+// while the machine runs. Otherwise, after the wall clock is set back, no wait
+// would be due for that long.
 //
 //   SqliteClock clock(offset_in_the_file);
 //   int64_t now_us = clock.Now(wall_us, boot_us);

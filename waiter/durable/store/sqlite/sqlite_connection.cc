@@ -159,7 +159,7 @@ SqliteConnection::~SqliteConnection() {
 }
 
 // Called while another connection has the lock. SQLite's own handler sleeps for
-// up to 100 ms, in which the lock can come and go several times.
+// up to 100 ms, while the lock may become free several times.
 int SqliteConnection::OnBusy(void* self, int count) {
   auto& connection = *static_cast<SqliteConnection*>(self);
   const MonotonicTime now = GetRealClock().MonotonicNow();
@@ -190,7 +190,7 @@ void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
                             SqliteBlob blob) const {
-  // Without an address, it would be NULL.
+  // With a null address, the value would be NULL.
   const char* const data = blob.bytes.empty() ? "" : blob.bytes.data();
   library_.bind_blob(statement, index, data,
                      static_cast<int>(blob.bytes.size()), nullptr);
@@ -247,8 +247,9 @@ absl::Status SqliteConnection::Commit() {
   }
   Run("COMMIT");
   if (status_.ok()) return status_;
-  // Pages may have reached the log, where the next process to open the file
-  // may find them. A lock or a full disk stop before the page that counts.
+  // Pages may have reached the log, where the next process to open the file may
+  // find them. A lock or a full disk stops the commit before the page that
+  // decides.
   absl::Status status = status_;
   if (!absl::IsAborted(status) && !absl::IsResourceExhausted(status)) {
     status = absl::UnavailableError(

@@ -96,9 +96,9 @@ CREATE TABLE waiter_inbox(
 // "Wait", for the program `file`.
 constexpr const char* kOwnFile = "PRAGMA application_id = 0x57616974";
 
-// A page that changes often is copied from the log to the file once for many
-// changes, as that happens every 32,768 pages (128 MiB). The copy takes some
-// 200 ms, in which the store does nothing else.
+// The log is copied to the file every 32,768 pages (128 MiB), so a page that
+// changes often is copied once for many changes. The copy takes some 200 ms,
+// during which the store does nothing else.
 constexpr const char* kSettings = R"sql(
 PRAGMA wal_autocheckpoint = 32768;
 PRAGMA journal_size_limit = 134217728;
@@ -178,8 +178,7 @@ absl::Status SetUp(SqliteConnection& file, const SqliteStoreOptions& options) {
 
 }  // namespace
 
-// The tables come first, as they may be refused, and setting up changes the
-// file.
+// The tables come first: they may be refused, and the setup changes the file.
 absl::Status PrepareSqliteFile(SqliteConnection& file,
                                const SqliteStoreOptions& options) {
   if (absl::Status begun = file.Begin(/*writes=*/true); !begun.ok()) {

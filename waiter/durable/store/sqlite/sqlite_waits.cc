@@ -70,7 +70,7 @@ bool IsEnd(SettleAction action) {
   return action == SettleAction::kEnd || action == SettleAction::kEndUnheard;
 }
 
-// NULL leaves the record that is there.
+// NULL keeps the existing record.
 std::optional<SqliteBlob> NewRecord(const std::string& record) {
   if (record.empty()) return std::nullopt;
   return SqliteBlob{record};
@@ -100,7 +100,7 @@ absl::Status SqliteWaits::Begin(bool writes) {
 
 absl::Status SqliteWaits::Commit() {
   absl::Status status = file_->Commit();
-  // Some of them may not be in the file.
+  // Some partitions may not be in the file.
   if (!status.ok()) partitions_.clear();
   return status;
 }
