@@ -13,7 +13,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::durable_output_test {
 namespace {
 
 using ::testing::AllOf;
@@ -169,4 +169,4 @@ TEST(DurableOutputTest, CheckIsTextOrJson) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::durable_output_test

@@ -12,6 +12,7 @@
 #include "waiter/poll.h"
 #include "waiter/testing/gtest.h"
 
+namespace assertions_test {
 namespace {
 
 using std::chrono_literals::operator""ms;
@@ -81,3 +82,4 @@ TEST_F(SlowJobTest, IsDone) {
 }
 
 }  // namespace
+}  // namespace assertions_test

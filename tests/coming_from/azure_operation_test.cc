@@ -18,6 +18,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace azure_operation_test {
 namespace {
 
 // Replaces `operation.PollUntilDone(std::chrono::seconds(5), context)`.
@@ -95,3 +96,4 @@ TEST_F(AzureOperationTest, FailuresEndTheWait) {
 }
 
 }  // namespace
+}  // namespace azure_operation_test

@@ -21,6 +21,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace google_polling_test {
 namespace {
 
 // `Client` is the service's client, and `Response` the operation's result.
@@ -118,3 +119,4 @@ TEST(GooglePollingTest, DelaysHaveTheWindowsOfTheBackoffPolicy) {
 }
 
 }  // namespace
+}  // namespace google_polling_test

@@ -19,6 +19,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace kubernetes_wait_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -116,3 +117,4 @@ TEST(KubernetesWaitTest, DelaysAreThoseOfTheBackoff) {
 }
 
 }  // namespace
+}  // namespace kubernetes_wait_test

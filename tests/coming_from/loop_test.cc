@@ -15,6 +15,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace loop_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -96,3 +97,4 @@ TEST(LoopTest, CapBelowTheFirstDelayIsAnError) {
 }
 
 }  // namespace
+}  // namespace loop_test

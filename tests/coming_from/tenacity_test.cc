@@ -14,6 +14,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace tenacity_test {
 namespace {
 
 // @retry(stop=stop_after_delay(60) | stop_after_attempt(7),
@@ -81,3 +82,4 @@ TEST(TenacityTest, StopsAfterSevenCalls) {
 }
 
 }  // namespace
+}  // namespace tenacity_test

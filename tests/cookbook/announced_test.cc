@@ -20,6 +20,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace announced_test {
 namespace {
 
 struct Build {
@@ -159,3 +160,4 @@ TEST_F(AnnouncedTest, WaitOnAnEnginePollsAtOnce) {
 }
 
 }  // namespace
+}  // namespace announced_test

@@ -23,6 +23,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
+namespace asio_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -120,6 +121,7 @@ TEST(AsioTest, SignalCancelsTheWait) {
 }
 
 }  // namespace
+}  // namespace asio_test
 
 #else
 

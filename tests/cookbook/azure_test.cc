@@ -17,6 +17,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace azure_test {
 namespace {
 
 // Waits for an operation of any service. `context` can also end the wait.
@@ -66,3 +67,4 @@ TEST(AzureTest, WaitsAsLongAsTheServiceSays) {
 }
 
 }  // namespace
+}  // namespace azure_test

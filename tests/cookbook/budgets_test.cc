@@ -18,6 +18,7 @@
 #include "waiter/options.h"
 #include "waiter/testing/simulated_clock.h"
 
+namespace budgets_test {
 namespace {
 
 using ::testing::Each;
@@ -100,3 +101,4 @@ TEST_F(BudgetsTest, WaitingIsFree) {
 }
 
 }  // namespace
+}  // namespace budgets_test

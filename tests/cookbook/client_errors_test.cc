@@ -17,6 +17,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace client_errors_test {
 namespace {
 
 struct Bucket {
@@ -92,3 +93,4 @@ TEST(ClientErrorsTest, ReportHasTheErrorOfTheClient) {
 }
 
 }  // namespace
+}  // namespace client_errors_test

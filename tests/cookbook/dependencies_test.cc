@@ -16,6 +16,7 @@
 #include "waiter/engine/group.h"
 #include "waiter/testing/simulated_clock.h"
 
+namespace dependencies_test {
 namespace {
 
 // Servers are up after these times; all others are gone.
@@ -117,3 +118,4 @@ TEST_F(DependenciesTest, MajorityOfReplicasIsNeeded) {
 }
 
 }  // namespace
+}  // namespace dependencies_test

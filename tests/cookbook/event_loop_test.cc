@@ -24,6 +24,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 
+namespace event_loop_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -311,3 +312,4 @@ TEST_F(EventLoopTest, InvalidOptionsEndTheWait) {
 }
 
 }  // namespace
+}  // namespace event_loop_test

@@ -21,6 +21,7 @@
 #include "waiter/engine/batch_poller.h"
 #include "waiter/testing/simulated_clock.h"
 
+namespace fleet_test {
 namespace {
 
 using ::testing::Each;
@@ -153,3 +154,4 @@ TEST_F(FleetTest, FleetTakesItsWaitsAlong) {
 }
 
 }  // namespace
+}  // namespace fleet_test

@@ -20,6 +20,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace give_up_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,3 +105,4 @@ TEST_F(GiveUpTest, OperationThatSucceedsIsNot) {
 }
 
 }  // namespace
+}  // namespace give_up_test

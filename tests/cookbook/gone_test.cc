@@ -15,6 +15,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace gone_test {
 namespace {
 
 struct Instance {
@@ -87,3 +88,4 @@ TEST(GoneTest, NamesWhatIsStillThere) {
 }
 
 }  // namespace
+}  // namespace gone_test

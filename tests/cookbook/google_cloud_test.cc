@@ -22,6 +22,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace google_cloud_test {
 namespace {
 
 using google::longrunning::Operation;
@@ -127,3 +128,4 @@ TEST(GoogleCloudTest, PolicyHasTheDelaysOfTheOptions) {
 }
 
 }  // namespace
+}  // namespace google_cloud_test

@@ -23,6 +23,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace grpc_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -208,3 +209,4 @@ TEST(GrpcTest, CancelledWaitCancelsItsCall) {
 }
 
 }  // namespace
+}  // namespace grpc_test

@@ -22,6 +22,7 @@
 #include "waiter/testing/simulated_clock.h"
 #endif
 
+namespace http_job_test {
 namespace {
 
 // Returns the meaning of a response to `GET /jobs/7`, which is 202 while the
@@ -122,3 +123,4 @@ TEST(HttpJobTest, WaitsForTheResult) {
 #endif  // WAITER_HAS_CURL
 
 }  // namespace
+}  // namespace http_job_test

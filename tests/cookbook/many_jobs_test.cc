@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "waiter/engine/engine.h"
 
+namespace many_jobs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -149,3 +150,4 @@ TEST(ManyJobsTest, NoJobsNeedNoTime) {
 }
 
 }  // namespace
+}  // namespace many_jobs_test

@@ -20,6 +20,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace process_test {
 namespace {
 
 // Waits until the process `child` ends, and returns its exit code. Ends it if
@@ -90,3 +91,4 @@ TEST(ProcessTest, FailsAtOnceIfThereIsNoSuchChild) {
 }
 
 }  // namespace
+}  // namespace process_test

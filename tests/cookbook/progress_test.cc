@@ -17,6 +17,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace progress_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,3 +94,4 @@ TEST(ProgressTest, PrintsWhatChangesAndALineAMinute) {
 }
 
 }  // namespace
+}  // namespace progress_test

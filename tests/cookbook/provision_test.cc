@@ -16,6 +16,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace provision_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,3 +130,4 @@ TEST(ProvisionTest, LastPollAtTheDeadlineHasTenSeconds) {
 }
 
 }  // namespace
+}  // namespace provision_test

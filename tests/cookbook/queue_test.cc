@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "waiter/testing/gtest.h"
 
+namespace queue_test {
 namespace {
 
 // Saves documents on its own thread; one without text is damaged.
@@ -99,3 +100,4 @@ TEST(IndexerTest, SkipsDamagedDocument) {
 }
 
 }  // namespace
+}  // namespace queue_test

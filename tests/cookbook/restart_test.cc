@@ -20,6 +20,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
+namespace restart_test {
 namespace {
 
 class Store {
@@ -141,3 +142,4 @@ TEST_F(RestartTest, TokenThatCannotBeReadIsAnError) {
 }
 
 }  // namespace
+}  // namespace restart_test

@@ -13,6 +13,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace roll_out_test {
 namespace {
 
 struct Cluster {
@@ -62,3 +63,4 @@ TEST(AwaitHealthTest, RollsBackAfterHalfAnHour) {
 }
 
 }  // namespace
+}  // namespace roll_out_test

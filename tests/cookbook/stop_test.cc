@@ -32,6 +32,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace stop_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -288,3 +289,4 @@ TEST_F(StopCoroutineTest, StopEndsTheWaitDuringAPoll) {
 #endif  // WAITER_HAS_COROUTINES
 
 }  // namespace
+}  // namespace stop_test

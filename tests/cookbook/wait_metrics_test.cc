@@ -20,6 +20,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace wait_metrics_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -127,3 +128,4 @@ TEST_F(WaitMetricsTest, LogsErrors) {
 }
 
 }  // namespace
+}  // namespace wait_metrics_test

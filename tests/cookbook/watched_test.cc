@@ -27,6 +27,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
+namespace watched_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,6 +159,7 @@ TEST(WatchedTest, EventOfABuildIsPolled) {
 }
 
 }  // namespace
+}  // namespace watched_test
 
 #else  // WAITER_HAS_CURL
 

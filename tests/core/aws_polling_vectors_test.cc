@@ -25,7 +25,7 @@
 #include "waiter/presets.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::aws_polling_vectors_test {
 namespace {
 
 struct Program {
@@ -271,4 +271,4 @@ TEST_F(AwsPollingVectorsTest, SaturatesWhereJavaOverflows) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::aws_polling_vectors_test

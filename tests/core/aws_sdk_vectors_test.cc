@@ -34,7 +34,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::aws_sdk_vectors_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -653,4 +653,4 @@ TEST_F(KotlinBackoffVectorsTest, MixedAnswersGrowTogether) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::aws_sdk_vectors_test

@@ -18,7 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter {
+namespace waiter::backoff_test {
 namespace {
 
 using std::chrono::hours;
@@ -435,4 +435,4 @@ TEST(BackoffTest, JitterBetweenTwoSharesIsCutAtTheCap) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::backoff_test

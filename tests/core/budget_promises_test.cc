@@ -38,7 +38,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::budget_promises_test {
 namespace {
 
 using ::std::chrono::milliseconds;
@@ -503,4 +503,4 @@ TEST_F(OwnLimiterTest, UpdateMayDestroyItsWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::budget_promises_test

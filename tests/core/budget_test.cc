@@ -22,7 +22,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::budget_test {
 namespace {
 
 using absl::Milliseconds;
@@ -307,4 +307,4 @@ TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::budget_test

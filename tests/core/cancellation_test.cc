@@ -26,7 +26,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::cancellation_test {
 namespace {
 
 using ::absl::Hours;
@@ -470,4 +470,4 @@ TEST(CancellationTest, OneTokenEndsManyWaits) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::cancellation_test

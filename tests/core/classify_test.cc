@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::classify_test {
 namespace {
 
 TEST(ClassifyTest, OnlyUnavailableAndExhaustedArePolledAgain) {
@@ -115,4 +115,4 @@ static_assert(IsAnswer<absl::StatusOr<bool>> && IsAnswer<absl::Status>);
 static_assert(!IsAnswer<int> && !IsAnswer<const char*>);
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::classify_test

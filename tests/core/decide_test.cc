@@ -30,7 +30,7 @@
 #include "waiter/result.h"
 #include "waiter/token.h"
 
-namespace waiter {
+namespace waiter::decide_test {
 namespace {
 
 using internal::IsPlain;
@@ -264,4 +264,4 @@ TEST_F(DecideTest, APolicyIsPlainIfItAsksForCurvesAndTimesAlone) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::decide_test

@@ -18,7 +18,7 @@
 #include "waiter/classify.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::error_classifier_test {
 namespace {
 
 using Type = ServiceError::Type;
@@ -383,4 +383,4 @@ TEST(ErrorClassifierTest, TimeoutsAreMarkedForQuotas) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::error_classifier_test

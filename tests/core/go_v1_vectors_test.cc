@@ -22,7 +22,7 @@
 #include "waiter/presets.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::go_v1_vectors_test {
 namespace {
 
 absl::Duration Ns(const Json& nanoseconds) {
@@ -337,4 +337,4 @@ TEST_F(GoV1VectorsTest, AbsurdParametersAreRefusedOrCapped) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::go_v1_vectors_test

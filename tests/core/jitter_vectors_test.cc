@@ -16,7 +16,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::jitter_vectors_test {
 namespace {
 
 // Delays are whole nanoseconds, and earlier delays add to the error.
@@ -216,4 +216,4 @@ TEST_F(JitterVectorsTest, ParametersOfTheSimulator) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::jitter_vectors_test

@@ -29,7 +29,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::observer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -518,4 +518,4 @@ TEST_F(ObserveEveryWaitTest, SameObserverInTheOptionsIsCalledOnce) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::observer_test

@@ -24,7 +24,7 @@
 #include "waiter/poll.h"
 #include "waiter/token.h"
 
-namespace waiter {
+namespace waiter::option_groups_test {
 namespace {
 
 using std::chrono_literals::operator""s;
@@ -264,4 +264,4 @@ TEST(MonotonicTimeTest, AddsAndSubtractsBothKindsOfDurations) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::option_groups_test

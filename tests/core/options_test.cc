@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 
-namespace waiter {
+namespace waiter::options_test {
 namespace {
 
 using ::testing::AllOf;
@@ -146,4 +146,4 @@ TEST(OptionsTest, EdgesOfTheRangesAreValid) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::options_test

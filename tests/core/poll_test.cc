@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter {
+namespace waiter::poll_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -140,4 +140,4 @@ TEST(PollTest, AnswersWithValuesThatDoNotConvertAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::poll_test

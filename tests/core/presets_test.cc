@@ -27,7 +27,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::presets_test {
 namespace {
 
 using absl::Milliseconds;
@@ -301,4 +301,4 @@ TEST(PresetsTest, GrpcMakesFiveAttemptsAtMost) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::presets_test

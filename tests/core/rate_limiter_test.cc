@@ -29,7 +29,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::rate_limiter_test {
 namespace {
 
 using internal::CubicRate;
@@ -946,4 +946,4 @@ TEST(AdaptiveRateLimiterThreadTest, ThreadsThatStartTogetherAreAllCounted) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::rate_limiter_test

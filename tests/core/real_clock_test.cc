@@ -16,7 +16,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::real_clock_test {
 namespace {
 
 using ::std::chrono::hours;
@@ -173,4 +173,4 @@ TEST(SaturatingAddTest, SumStopsAtTheEndOfTime) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::real_clock_test

@@ -50,7 +50,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::resume_promises_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -1208,4 +1208,4 @@ TEST(WaitTokenPromisesTest, EveryWallClockGivesAWaitThatEnds) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::resume_promises_test

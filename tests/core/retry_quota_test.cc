@@ -25,7 +25,7 @@
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 
-namespace waiter {
+namespace waiter::retry_quota_test {
 namespace {
 
 using ::std::chrono::hours;
@@ -848,4 +848,4 @@ TEST(RetryQuotaTest, RestOfLessThanATokenIsRefused) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::retry_quota_test

@@ -22,7 +22,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::schedule_test {
 namespace {
 
 using ::testing::AllOf;
@@ -180,4 +180,4 @@ TEST(ScheduleTest, IsNotObserved) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::schedule_test

@@ -23,7 +23,7 @@
 #include "waiter/presets.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::smithy_waiter_vectors_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -201,4 +201,4 @@ TEST_F(SmithyWaiterVectorsTest, MixedAnswersGrowTogether) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::smithy_waiter_vectors_test

@@ -16,7 +16,7 @@
 #include "tests/support/model_sync.h"
 #include "waiter/internal/stop_state.h"
 
-namespace waiter::internal {
+namespace waiter::internal::stop_state_interleaving_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -303,4 +303,4 @@ TEST(StopStateInterleavingTest, FindsEveryDefectOfTheSynchronization) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::stop_state_interleaving_test

@@ -33,7 +33,7 @@
 #include <stop_token>
 #endif
 
-namespace waiter {
+namespace waiter::stop_token_test {
 namespace {
 
 using ::testing::UnorderedElementsAre;
@@ -803,4 +803,4 @@ TYPED_TEST(StopTokenTest, LastOwnerMayBeOnAnyThread) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::stop_token_test

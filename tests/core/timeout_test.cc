@@ -15,7 +15,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::timeout_test {
 namespace {
 
 using std::chrono_literals::operator""h;
@@ -91,4 +91,4 @@ TEST(TimeoutTest, NumbersAreNoTimes) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::timeout_test

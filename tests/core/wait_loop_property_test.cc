@@ -13,7 +13,7 @@
 #include "tests/support/random_wait.h"
 #include "waiter/backoff.h"
 
-namespace waiter {
+namespace waiter::wait_loop_property_test {
 namespace {
 
 RandomWait RunSeeded(uint64_t seed) {
@@ -42,4 +42,4 @@ TEST(WaitLoopPropertyTest, SameSeedGivesTheSameWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_loop_property_test

@@ -31,7 +31,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::wait_loop_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -693,4 +693,4 @@ TEST(WaitLoopMessageTest, ExceptionIsNamed) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_loop_test

@@ -26,7 +26,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_policy_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST(WaitPolicyTest, EveryFunctionOfAnInvalidPolicyIsSafe) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_policy_test

@@ -25,7 +25,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_result_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST(WaitResultTest, HintIsNotBlamedForTheEndOfTheLastPoll) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_result_test

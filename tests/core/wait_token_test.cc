@@ -42,7 +42,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_token_test {
 namespace {
 
 using ::std::chrono::hours;
@@ -859,4 +859,4 @@ INSTANTIATE_TEST_SUITE_P(Reports, EngineResumeTest,
                          });
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_token_test

@@ -31,7 +31,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::waiter_test {
 namespace {
 
 using ::absl::Hours;
@@ -824,4 +824,4 @@ TEST(WaiterTest, ElapsedCountsTheFirstPollAlsoWithoutADeadline) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::waiter_test

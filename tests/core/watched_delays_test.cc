@@ -14,7 +14,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::watched_delays_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST_F(WatchedDelaysTest, DelayIsJitteredByUpToAQuarterLess) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::watched_delays_test

@@ -47,7 +47,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::driver_conformance_test {
 namespace {
 
 // Draws the lower end of every window, so that delays are exact.
@@ -623,4 +623,4 @@ TEST(ConformanceTablesTest, OnlySuccessIsOk) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::driver_conformance_test

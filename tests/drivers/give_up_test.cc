@@ -25,7 +25,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::give_up_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -357,4 +357,4 @@ TEST_F(GiveUpDeathTest, ExceptionTerminates) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::give_up_test

@@ -44,7 +44,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::hook_actions_test {
 namespace {
 
 using ::testing::Combine;
@@ -468,4 +468,4 @@ TEST(HookDriversTest, HoldEveryDriver) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::hook_actions_test

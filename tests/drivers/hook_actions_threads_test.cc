@@ -27,7 +27,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::hook_actions_threads_test {
 namespace {
 
 using ::testing::Combine;
@@ -212,4 +212,4 @@ INSTANTIATE_TEST_SUITE_P(EveryFormAndHook, HookThreadsDeathTest,
                          NameOfTest);
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::hook_actions_threads_test

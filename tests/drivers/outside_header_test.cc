@@ -48,7 +48,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::outside_header_test {
 namespace {
 
 using testing::ElementsAre;
@@ -1494,4 +1494,4 @@ TEST(StatisticsThreadsTest, ReadingsOfARunningEngineNeverDecrease) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::outside_header_test

@@ -35,7 +35,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::poll_now_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -501,4 +501,4 @@ TEST_F(PollNowHandleTest, StatusFunctionMayCallItForItsOwnWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::poll_now_test

@@ -22,7 +22,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::poll_now_threads_test {
 namespace {
 
 constexpr int kWaits = 200;
@@ -161,4 +161,4 @@ TEST(PollNotifierThreadsTest, StopAndNotificationRace) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::poll_now_threads_test

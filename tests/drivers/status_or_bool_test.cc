@@ -31,7 +31,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::status_or_bool_test {
 namespace {
 
 using Answer = absl::StatusOr<bool>;
@@ -171,4 +171,4 @@ INSTANTIATE_TEST_SUITE_P(All, StatusOrBoolTest,
                          });
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::status_or_bool_test

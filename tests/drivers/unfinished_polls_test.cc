@@ -41,7 +41,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::unfinished_polls_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -293,4 +293,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::unfinished_polls_test

@@ -24,7 +24,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::durable_check_test {
 namespace {
 
 using ::testing::AllOf;
@@ -405,4 +405,4 @@ TEST(DurableFindingTest, EachSaysWhatItMeans) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_check_test

@@ -21,7 +21,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::durable_history_test {
 namespace {
 
 using ::testing::Contains;
@@ -412,4 +412,4 @@ TEST(DurableHistoryTest, StoryTellsAllOfAWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_history_test

@@ -13,7 +13,7 @@
 #include "waiter/durable/worker.h"
 #include "waiter/telemetry/metrics.h"
 
-namespace waiter {
+namespace waiter::durable_metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST(DurableMetricsTest, FamiliesWithoutSamplesHaveNoLines) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_metrics_test

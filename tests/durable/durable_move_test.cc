@@ -22,7 +22,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::durable_move_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -264,4 +264,4 @@ TEST_F(DurableMoveTest, MoveThatIsInterruptedAnywhereIsCompletedByTheNext) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_move_test

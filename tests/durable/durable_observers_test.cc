@@ -21,7 +21,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::durable_observers_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -158,4 +158,4 @@ TEST_P(DurableObserversTest, ObserverOfTheProgramSeesNothingElse) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_observers_test

@@ -29,7 +29,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter {
+namespace waiter::durable_waits_test {
 namespace {
 
 using ::testing::AllOf;
@@ -874,4 +874,4 @@ TEST(DurableBatchTest, WaitWhoseLeaseWasLostMeanwhileIsNotAskedFor) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::durable_waits_test

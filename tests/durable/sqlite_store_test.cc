@@ -42,7 +42,7 @@
 #include "waiter/durable/worker.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::sqlite_store_test {
 namespace {
 
 using Store = StoreCalls;
@@ -541,7 +541,7 @@ TEST_F(SqliteStoreTest, ClockThatWasSetBackIsNoted) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::sqlite_store_test
 
 #else  // WAITER_HAS_SQLITE
 

@@ -28,7 +28,7 @@
 #include "waiter/durable/worker.h"
 #include "waiter/poll.h"
 
-namespace waiter::internal {
+namespace waiter::internal::store_thread_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST_F(StoreThreadTest, ChildOfAForkExitsWithCopiesOfTheStoreAndItsUsers) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::store_thread_test

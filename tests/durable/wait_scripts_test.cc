@@ -37,7 +37,7 @@
 #include "waiter/durable/wait_scripts.h"
 #include "waiter/redis/client.h"
 
-namespace waiter {
+namespace waiter::wait_scripts_test {
 namespace {
 
 using ::testing::AllOf;
@@ -990,7 +990,7 @@ TEST_F(WaitScriptsTest, EachScriptSaysItsNameAndVersion) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_scripts_test
 
 #else
 

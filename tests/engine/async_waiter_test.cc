@@ -26,7 +26,7 @@
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
 
-namespace waiter {
+namespace waiter::async_waiter_test {
 namespace {
 
 using ::absl::Hours;
@@ -490,4 +490,4 @@ TEST(AsyncWaiterTypesTest, FunctionMayBeNoexcept) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::async_waiter_test

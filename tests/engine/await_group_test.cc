@@ -30,7 +30,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::await_group_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -291,7 +291,7 @@ TEST(AwaitGroupThreadsTest, EngineMayEndWhenTheCoroutineHasEnded) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::await_group_test
 
 #else
 

@@ -38,7 +38,7 @@
 #include "waiter/result.h"
 #include "waiter/token.h"
 
-namespace waiter {
+namespace waiter::batch_poller_promises_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -271,4 +271,4 @@ TEST(BatchEndThreadTest, CallThatDestroysThePollerAwaitsTheOthers) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::batch_poller_promises_test

@@ -43,7 +43,7 @@
 #include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::batch_poller_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -684,4 +684,4 @@ TEST(BatchPollerExecutorTest, KeysOfACallThatTheExecutorLostArePolledAgain) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::batch_poller_test

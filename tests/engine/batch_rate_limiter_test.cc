@@ -43,7 +43,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::batch_rate_limiter_test {
 namespace {
 
 using ::absl::Milliseconds;
@@ -835,4 +835,4 @@ INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchRateLimiterThreadsTest,
                          testing::Bool());
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::batch_rate_limiter_test

@@ -17,7 +17,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::copyable_executor_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST_F(CopyableExecutorTest, NoExecutorIsNone) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::copyable_executor_test

@@ -33,7 +33,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::engine_executor_test {
 namespace {
 
 using ::absl::Hours;
@@ -585,4 +585,4 @@ TEST_F(EngineExecutorDeathTest, RunDueInANestedEngineTerminates) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::engine_executor_test

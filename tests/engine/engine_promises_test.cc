@@ -42,7 +42,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::engine_promises_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -1012,4 +1012,4 @@ TEST_F(EnginePromisesTest, CallOfTheClockMayOwnAHandle) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::engine_promises_test

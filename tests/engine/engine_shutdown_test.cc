@@ -39,7 +39,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::engine_shutdown_test {
 namespace {
 
 using ::testing::Each;
@@ -347,4 +347,4 @@ TEST(EngineShutdownDeathTest, ThreadThatCannotStartIsThrown) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::engine_shutdown_test

@@ -30,7 +30,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::engine_stress_test {
 namespace {
 
 using ::absl::Microseconds;
@@ -344,4 +344,4 @@ TEST_F(EngineStressTest, EngineMayEndWhileCompletionsArrive) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::engine_stress_test

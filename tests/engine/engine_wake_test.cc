@@ -30,7 +30,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::engine_wake_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -416,4 +416,4 @@ TEST_F(EngineWakeDeathTest, ExceptionTerminates) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::engine_wake_test

@@ -18,7 +18,7 @@
 #include "waiter/engine/mailbox.h"
 #include "waiter/stop_token.h"
 
-namespace waiter::internal {
+namespace waiter::internal::mailbox_interleaving_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -378,4 +378,4 @@ TEST(MailboxInterleavingTest, FindsAShutDownThatLooksOnce) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::mailbox_interleaving_test

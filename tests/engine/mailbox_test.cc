@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
 
-namespace waiter::internal {
+namespace waiter::internal::mailbox_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST(MailboxTest, MailStopsTheTokenOfASleepAndTheNextSleepHasAnother) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::mailbox_test

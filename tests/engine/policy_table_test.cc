@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "waiter/policy.h"
 
-namespace waiter::internal {
+namespace waiter::internal::policy_table_test {
 namespace {
 
 std::shared_ptr<const WaitPolicy> NewPolicy() { return WaitPolicy::Make({}); }
@@ -88,4 +88,4 @@ TEST(PolicyTableTest, EntriesAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::policy_table_test

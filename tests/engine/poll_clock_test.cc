@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
 
-namespace waiter::internal {
+namespace waiter::internal::poll_clock_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -147,4 +147,4 @@ TEST_F(PollClockTest, RefreshReturnsHowFarTheReadingWasBehind) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::poll_clock_test

@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/engine/engine_record.h"
 
-namespace waiter::internal {
+namespace waiter::internal::record_pool_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -124,4 +124,4 @@ TEST(RecordPoolTest, ShareOfNothingChangesNothing) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::record_pool_test

@@ -27,7 +27,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::start_all_test {
 namespace {
 
 using ::testing::Each;
@@ -356,4 +356,4 @@ TEST(StartAllTest, ManyThreadsStartBatches) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::start_all_test

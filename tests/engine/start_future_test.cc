@@ -24,7 +24,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::start_future_test {
 namespace {
 
 class StartFutureTest : public EngineFixture {
@@ -187,4 +187,4 @@ TEST_F(StartFutureTest, StopThatCameBeforeIsAResultWithoutAPoll) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::start_future_test

@@ -31,7 +31,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::start_with_stop_token_test {
 namespace {
 
 using ::testing::AllOf;
@@ -322,4 +322,4 @@ TEST(StartWithStopTokenThreadsTest, StopsRaceWithEveryOtherEnd) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::start_with_stop_token_test

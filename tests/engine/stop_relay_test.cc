@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "waiter/stop_token.h"
 
-namespace waiter::internal {
+namespace waiter::internal::stop_relay_test {
 namespace {
 
 TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
@@ -37,4 +37,4 @@ TEST(StopRelayTest, PollThatHasEndedIsNotStopped) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::stop_relay_test

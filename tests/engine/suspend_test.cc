@@ -35,7 +35,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::suspend_test {
 namespace {
 
 using ::absl::Hours;
@@ -880,4 +880,4 @@ TEST_F(SuspendTest, ChainOfSuspendedWaitsDoesNotKeepTheEngineFromEnding) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::suspend_test

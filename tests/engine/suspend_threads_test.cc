@@ -23,7 +23,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::suspend_threads_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -127,4 +127,4 @@ INSTANTIATE_TEST_SUITE_P(All, SuspendRacesTest,
                                          Other::kDestroy, Other::kEndEngine));
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::suspend_threads_test

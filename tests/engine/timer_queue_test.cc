@@ -22,7 +22,7 @@
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
 
-namespace waiter::internal {
+namespace waiter::internal::timer_queue_test {
 namespace {
 
 using ::std::chrono::nanoseconds;
@@ -483,4 +483,4 @@ TEST(TimerQueueTickTest, SmallestTickReachesCenturies) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::timer_queue_test

@@ -46,7 +46,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_engine_test {
 namespace {
 
 using ::absl::Hours;
@@ -1356,4 +1356,4 @@ TEST_F(WaitEngineTest, EachWaitStaysOnOneOfSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_engine_test

@@ -32,7 +32,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_group_test {
 namespace {
 
 using testing::ElementsAre;
@@ -470,4 +470,4 @@ TEST(WaitGroupObserverTest, WaitOfTheGroupItselfIsNotObserved) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_group_test

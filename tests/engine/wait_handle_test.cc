@@ -27,7 +27,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_handle_test {
 namespace {
 
 using ::absl::Hours;
@@ -629,4 +629,4 @@ TEST_F(WaitHandleTest, DestructorOfACaptureMayStartAWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_handle_test

@@ -14,7 +14,7 @@
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/record_pool.h"
 
-namespace waiter::internal {
+namespace waiter::internal::wait_timers_test {
 namespace {
 
 using std::chrono::hours;
@@ -222,4 +222,4 @@ TEST_F(StaleTimersTest, AreKeptWhileMostTimersCount) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::wait_timers_test

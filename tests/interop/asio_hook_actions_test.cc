@@ -23,7 +23,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::asio_hook_actions_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -152,6 +152,6 @@ INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, AsioHookDeathTest,
                          NameOfHookTest);
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::asio_hook_actions_test
 
 #endif  // WAITER_HAS_BOOST

@@ -36,7 +36,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::asio_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -981,7 +981,7 @@ TEST_F(AsioEngineDriverDeathTest, DestructorInsideOfAWaitTerminates) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::asio_test
 
 #else
 

@@ -23,7 +23,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::aws_test {
 namespace {
 
 using ::Aws::Client::RetryableType;
@@ -291,4 +291,4 @@ TEST(AwsOutcomeTest, WaitGoesOnUntilTheStateIsReached) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::aws_test

@@ -21,7 +21,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::azure_test {
 namespace {
 
 using ::Azure::Core::Context;
@@ -314,4 +314,4 @@ TEST(AzureOperationTest, StopEndsTheWaitAsCancelled) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::azure_test

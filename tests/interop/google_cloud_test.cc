@@ -29,7 +29,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::google_cloud_test {
 namespace {
 
 using ::google::cloud::PollingPolicy;
@@ -450,4 +450,4 @@ TEST_F(PollingPolicyTest, ObserverSeesEveryEnd) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::google_cloud_test

@@ -19,7 +19,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::grpc_test {
 namespace {
 
 static_assert(GrpcStatus<::grpc::Status>);
@@ -158,4 +158,4 @@ TEST(GrpcStatusTest, StopDuringACallEndsTheWaitAsCancelled) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::grpc_test

@@ -15,7 +15,7 @@
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::http_dialect_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -321,4 +321,4 @@ TEST(HttpDialectTest, DialectIsReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_dialect_test

@@ -16,7 +16,7 @@
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::http_judge_test {
 namespace {
 
 constexpr PollStatus kSuccess = PollStatus::kSuccess;
@@ -577,4 +577,4 @@ TEST(HttpJudgeTest, ErrorTextIsOneSafeLine) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_judge_test

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "waiter/interop/http.h"
 
-namespace waiter {
+namespace waiter::http_memory_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(HttpMemoryTest, OnlyPlainRequestsAreRemembered) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_memory_test

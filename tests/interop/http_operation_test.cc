@@ -17,7 +17,7 @@
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::http_operation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -552,4 +552,4 @@ TEST(HttpOperationTest, CancelRequestIsThatOfTheDialect) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_operation_test

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
-namespace waiter::internal {
+namespace waiter::internal::http_url_test {
 namespace {
 
 TEST(HttpUrlTest, PartsAreRead) {
@@ -91,4 +91,4 @@ TEST(HttpUrlTest, OtherAddressesAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::http_url_test

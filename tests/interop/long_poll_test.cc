@@ -9,7 +9,7 @@
 #include "waiter/clock.h"
 #include "waiter/interop/http.h"
 
-namespace waiter {
+namespace waiter::long_poll_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -135,4 +135,4 @@ TEST(LongPollsTest, CutsWithinASecondOrTwoEndInOrdinaryRequests) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::long_poll_test

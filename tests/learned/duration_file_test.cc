@@ -27,7 +27,7 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/durations.h"
 
-namespace waiter {
+namespace waiter::duration_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -250,4 +250,4 @@ TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::duration_file_test

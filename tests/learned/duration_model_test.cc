@@ -16,7 +16,7 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/durations.h"
 
-namespace waiter {
+namespace waiter::duration_model_test {
 namespace {
 
 using ::testing::AllOf;
@@ -200,4 +200,4 @@ TEST(DurationModelTest, RecorderSeesWhatIsRecordedAndNotWhatIsMerged) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::duration_model_test

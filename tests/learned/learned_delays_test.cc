@@ -32,7 +32,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::learned_delays_test {
 namespace {
 
 using ::testing::AllOf;
@@ -767,4 +767,4 @@ TEST(LearnedDelaysOptionsTest, EveryRangeIsChecked) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::learned_delays_test

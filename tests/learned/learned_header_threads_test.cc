@@ -35,7 +35,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::learned_header_threads_test {
 namespace {
 
 using ::testing::Ge;
@@ -393,4 +393,4 @@ TEST_F(LearnedHeaderThreadsTest, FileIsOpenedAndClosedWhileWaitsRecord) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::learned_header_threads_test

@@ -25,7 +25,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::learned_threads_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -116,4 +116,4 @@ TEST(LearnedThreadsTest, EngineLearnsAndDelaysMayBeDestroyedBeforeItsWaits) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::learned_threads_test

@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter::internal {
+namespace waiter::internal::locked_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST_F(LockedFileTest, WhatCannotBeOpenedIsNamed) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::locked_file_test

@@ -23,7 +23,7 @@
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
 
-namespace waiter {
+namespace waiter::budget_list_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -169,7 +169,7 @@ TEST_F(BudgetListTest, ClientThatIsDestroyedIsAnError) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::budget_list_test
 
 #else
 

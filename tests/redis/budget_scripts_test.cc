@@ -36,7 +36,7 @@
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
 
-namespace waiter {
+namespace waiter::budget_scripts_test {
 namespace {
 
 constexpr int64_t kStart = 1'790'000'000'000'000;
@@ -254,7 +254,7 @@ TEST_F(BudgetScriptsTest, NoScriptJoinsTexts) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::budget_scripts_test
 
 #else
 

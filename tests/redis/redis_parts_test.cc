@@ -26,7 +26,7 @@
 #include "waiter/redis/redis_url.h"
 #include "waiter/redis/store_clock.h"
 
-namespace waiter::internal {
+namespace waiter::internal::redis_parts_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -330,4 +330,4 @@ TEST(StoreClockTest, FastestIsThatOfAllRepliesOfTheLastMinute) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::redis_parts_test

@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/redis/shared_budgets.h"
 
-namespace waiter::internal {
+namespace waiter::internal::share_ledger_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -152,4 +152,4 @@ TEST_F(ShareLedgerTest, LowLevelAsksOnceAndWaitsIfTheStoreHasNone) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::share_ledger_test

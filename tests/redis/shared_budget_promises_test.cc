@@ -39,7 +39,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::shared_budget_promises_test {
 namespace {
 
 using ::std::chrono::hours;
@@ -813,4 +813,4 @@ TEST_F(OwnStoreQuotaTest, ExistsAsLongAsSomebodyHasEither) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::shared_budget_promises_test

@@ -32,7 +32,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::shared_budget_threads_test {
 namespace {
 
 // Answers immediately, on its thread, every fifth time with an error.
@@ -248,4 +248,4 @@ TEST(SharedBudgetThreadsTest, WaitsOfAnEngineShareBoth) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::shared_budget_threads_test

@@ -34,7 +34,7 @@
 #include "waiter/redis/shared_budgets.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::shared_rate_limiter_test {
 namespace {
 
 constexpr absl::Duration kHorizon = absl::Milliseconds(500);
@@ -623,4 +623,4 @@ TEST(SharedRateLimiterTest, OptionsOutsideOfTheirRangesAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::shared_rate_limiter_test

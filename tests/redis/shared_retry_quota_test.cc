@@ -29,7 +29,7 @@
 #include "waiter/redis/shared_budgets.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::shared_retry_quota_test {
 namespace {
 
 // The store as seen by a process that may be paused: the store keeps working,
@@ -424,4 +424,4 @@ TEST_F(SharedRetryQuotaTest, OptionsOutsideOfTheirRangesAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::shared_retry_quota_test

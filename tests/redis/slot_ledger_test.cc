@@ -16,7 +16,7 @@
 #include "waiter/poll.h"
 #include "waiter/redis/shared_budgets.h"
 
-namespace waiter::internal {
+namespace waiter::internal::slot_ledger_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -249,4 +249,4 @@ TEST_F(SlotLedgerTest, WaitThatComesJustAfterAnIdleSyncHastensTheNext) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::slot_ledger_test

@@ -25,7 +25,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::log_observer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -205,4 +205,4 @@ TEST_F(LogObserverTest, OneLineWatchesTheProgramAndWritesToStandardError) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::log_observer_test

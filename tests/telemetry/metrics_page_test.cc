@@ -17,6 +17,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace metrics_page_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -66,3 +67,4 @@ TEST(MetricsPageTest, PageHasTheWaitsOfTheProgram) {
 }
 
 }  // namespace
+}  // namespace metrics_page_test

@@ -35,7 +35,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::metrics_test {
 namespace {
 
 using ::testing::AllOf;
@@ -419,4 +419,4 @@ TEST_F(MetricsTableTest, NoValueOfAnyThreadIsLost) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::metrics_test

@@ -19,6 +19,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace program_logs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -57,3 +58,4 @@ TEST(ProgramLogsTest, WaitsThatFailAreInTheLogOfTheProgram) {
 }
 
 }  // namespace
+}  // namespace program_logs_test

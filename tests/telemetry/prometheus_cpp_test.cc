@@ -28,6 +28,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
+namespace prometheus_cpp_test {
 namespace {
 
 using ::testing::Contains;
@@ -101,6 +102,7 @@ TEST(PrometheusCppTest, ExposerServesTheMetricsWhileTheServerLives) {
 }
 
 }  // namespace
+}  // namespace prometheus_cpp_test
 
 #else
 

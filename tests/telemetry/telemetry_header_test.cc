@@ -54,7 +54,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::telemetry_header_test {
 namespace {
 
 using testing::AllOf;
@@ -1659,4 +1659,4 @@ TEST_F(TracedHeaderTest, HostileTextsReachTheTracer) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::telemetry_header_test

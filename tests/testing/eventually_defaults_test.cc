@@ -21,7 +21,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 
-namespace waiter {
+namespace waiter::eventually_defaults_test {
 namespace {
 
 using ::absl::Hours;
@@ -176,4 +176,4 @@ TEST_F(EventuallyDefaultsTest, VariablesSetDefaults) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::eventually_defaults_test

@@ -33,7 +33,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
 
-namespace waiter {
+namespace waiter::eventually_limits_test {
 namespace {
 
 using ::absl::Hours;
@@ -403,4 +403,4 @@ TEST_F(EventuallyLimitsTest, SimulatedTimeAndFailuresRecordNothing) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::eventually_limits_test

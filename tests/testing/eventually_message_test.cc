@@ -19,7 +19,7 @@
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::eventually_message_test {
 namespace {
 
 using ::absl::Hours;
@@ -368,4 +368,4 @@ TEST_F(EventuallyMessageTest, MisuseNamesTheConflictingOptions) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::eventually_message_test

@@ -33,7 +33,7 @@
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::eventually_test {
 namespace {
 
 using ::absl::Milliseconds;
@@ -949,4 +949,4 @@ TEST_F(EventuallyTest, InvalidOptionsAreReportedByField) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::eventually_test

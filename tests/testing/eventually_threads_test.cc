@@ -24,7 +24,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::eventually_threads_test {
 namespace {
 
 using ::absl::Hours;
@@ -261,4 +261,4 @@ TEST(EventuallyThreadsTest, BlocksOnSeveralThreadsStaySeparate) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::eventually_threads_test

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter {
+namespace waiter::near_misses_test {
 namespace {
 
 using ::absl::Milliseconds;
@@ -81,4 +81,4 @@ TEST(NearMissesDeathTest, LinesComeWhenTheProgramEnds) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::near_misses_test

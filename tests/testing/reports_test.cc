@@ -26,7 +26,7 @@
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::reports_test {
 namespace {
 
 using ::absl::Milliseconds;
@@ -209,4 +209,4 @@ TEST_F(ReportsTest, AnAssertionOfAnotherThreadFailsTheTest) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::reports_test

@@ -17,7 +17,7 @@
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::running_clock_test {
 namespace {
 
 using ::absl::Milliseconds;
@@ -174,4 +174,4 @@ TEST(StoppedProgramTest, SimulatedTimeIsTakenAsItIs) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::running_clock_test

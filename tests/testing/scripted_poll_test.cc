@@ -9,7 +9,7 @@
 #include "waiter/poll.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter {
+namespace waiter::scripted_poll_test {
 namespace {
 
 using ::absl::Seconds;
@@ -75,4 +75,4 @@ TEST(ScriptedPollTest, CopyKeepsItsOwnRecord) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::scripted_poll_test

@@ -27,7 +27,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::simulated_clock_test {
 namespace {
 
 using ::absl::Hours;
@@ -572,4 +572,4 @@ TEST(SimulatedClockTest, AnnouncementsOfAllThreadsEndALateOne) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::simulated_clock_test

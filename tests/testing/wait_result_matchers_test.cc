@@ -18,7 +18,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::wait_result_matchers_test {
 namespace {
 
 using ::absl::Seconds;
@@ -149,4 +149,4 @@ TEST_F(WaitResultMatchersTest, DescriptionsStateTheExpectation) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_result_matchers_test

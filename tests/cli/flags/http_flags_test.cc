@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_flags_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -318,4 +318,4 @@ TEST(HttpFlagsTest, InvalidValuesAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_flags_test

@@ -30,7 +30,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::output_flags_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -252,4 +252,4 @@ TEST(OutputFlagsTest, ClosedStandardOutputIsAFailure) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::output_flags_test

@@ -16,7 +16,7 @@
 #include "tests/support/run_until.h"
 #include "waiter/clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::blocking_calls_test {
 namespace {
 
 // Holds calls back until a test opens it. Shared, as calls may outlive a test.
@@ -166,4 +166,4 @@ TEST(BlockingCallsTest, CallsNotYetBegunAreDropped) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::blocking_calls_test

@@ -24,7 +24,7 @@
 #include "waiter/clock.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::event_loop_test {
 namespace {
 
 using testing::ElementsAre;
@@ -276,4 +276,4 @@ TEST(EventLoopTest, UnrunPostIsDestroyed) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::event_loop_test

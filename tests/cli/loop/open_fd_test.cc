@@ -13,7 +13,7 @@
 #include "cli/loop/unique_fd.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::open_fd_test {
 namespace {
 
 bool IsInherited(int fd) { return (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0; }
@@ -55,4 +55,4 @@ TEST(OpenFdTest, ReadingDoesNotBlockIfToldSo) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::open_fd_test

@@ -11,7 +11,7 @@
 #include "tests/support/run_until.h"
 #include "waiter/clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::signals_test {
 namespace {
 
 using Handler = void (*)(int);
@@ -143,4 +143,4 @@ TEST(SignalsTest, IgnoredSignalsStayIgnoredExceptSigchld) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::signals_test

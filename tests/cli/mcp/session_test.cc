@@ -22,7 +22,7 @@
 #include "waiter/clock.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::session_test {
 namespace {
 
 using ::testing::AllOf;
@@ -412,4 +412,4 @@ TEST(WaitRequestTest, BadArgumentsAreNamed) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::session_test

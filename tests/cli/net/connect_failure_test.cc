@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::connect_failure_test {
 namespace {
 
 TEST(ConnectFailureTest, ATargetIsAbsentIfEveryUsableAddressRefuses) {
@@ -87,4 +87,4 @@ TEST(ConnectFailureTest, AForbiddenSocketIsAFailure) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::connect_failure_test

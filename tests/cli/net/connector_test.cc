@@ -30,7 +30,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::connector_test {
 namespace {
 
 // Binds one port in both families; neither socket listens.
@@ -241,4 +241,4 @@ TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::connector_test

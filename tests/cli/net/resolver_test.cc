@@ -20,7 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/run_until.h"
 
-namespace waiter::cli {
+namespace waiter::cli::resolver_test {
 namespace {
 
 using testing::ElementsAre;
@@ -183,4 +183,4 @@ TEST(NameLookupTest, InvalidNameIsNotFound) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::resolver_test

@@ -24,7 +24,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::failure_message_test {
 namespace {
 
 using ::testing::AllOf;
@@ -393,4 +393,4 @@ TEST(SnapshotTest, SnapshotOfAThousandTargetsHasFortyLines) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::failure_message_test

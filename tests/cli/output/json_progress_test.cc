@@ -23,7 +23,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::json_progress_test {
 namespace {
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
@@ -179,4 +179,4 @@ TEST(JsonProgressTest, WrittenLogReadsBack) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::json_progress_test

@@ -13,7 +13,7 @@
 #include "cli/output/run_log.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::logged_waits_test {
 namespace {
 
 // A line of a log: a poll that began 100 ms before `ended`.
@@ -80,4 +80,4 @@ TEST(LoggedWaitsTest, LogsOfSeveralRunsMayFollowEachOther) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::logged_waits_test

@@ -18,7 +18,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::plain_progress_test {
 namespace {
 
 using ::testing::_;
@@ -292,4 +292,4 @@ TEST(PlainProgressTest, ForeignTextCannotMoveTheCursor) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::plain_progress_test

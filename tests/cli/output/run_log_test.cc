@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::run_log_test {
 namespace {
 
 TEST(RunLogTest, LogParsesIntoEvents) {
@@ -79,4 +79,4 @@ TEST(RunLogTest, EmptyTextIsAnEmptyLog) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::run_log_test

@@ -20,7 +20,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::terminal_progress_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -294,4 +294,4 @@ TEST(TerminalProgressTest, CursorEndsAtTheLeftBelowTheLines) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::terminal_progress_test

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::code_map_test {
 namespace {
 
 // Describes the map, as "0=success 1-63=not ready ... signal=...".
@@ -130,4 +130,4 @@ TEST(CodeMapTest, InvalidMapIsExplained) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::code_map_test

@@ -31,7 +31,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::conversation_test {
 namespace {
 
 // Returns a text that may contain zeros.
@@ -594,4 +594,4 @@ TEST(ByteReaderTest, ReadsNothingPastTheEnd) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::conversation_test

@@ -37,7 +37,7 @@
 #include "tests/support/run_until.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::dns_probe_test {
 namespace {
 
 using testing::IsEmpty;
@@ -333,4 +333,4 @@ TEST_F(DnsProbeTest, AddressesAreLookedUpWithoutAType) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::dns_probe_test

@@ -21,7 +21,7 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::docker_container_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -311,4 +311,4 @@ TEST(DockerContainerTest, OtherEnginesAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::docker_container_test

@@ -28,7 +28,7 @@
 #include "tests/support/process_fixture.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::exec_probe_test {
 namespace {
 
 class ExecProbeTest : public ProcessFixture {
@@ -294,4 +294,4 @@ TEST(ProbeAnswerTest, AnswerIsAJsonLineWithWaiterInIt) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::exec_probe_test

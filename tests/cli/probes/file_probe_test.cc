@@ -26,7 +26,7 @@
 #include "waiter/poll.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::file_probe_test {
 namespace {
 
 class FileProbeTest : public testing::Test {
@@ -161,4 +161,4 @@ TEST_F(FileProbeTest, CancelledOrDestroyedPollDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::file_probe_test

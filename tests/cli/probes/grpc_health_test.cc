@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::grpc_health_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST(GrpcHealthTest, ErrorIsThatOfTheConnection) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::grpc_health_test

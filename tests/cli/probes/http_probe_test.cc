@@ -40,7 +40,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_probe_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -815,4 +815,4 @@ TEST_F(HttpProbeTest, InvalidUrlIsRefused) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_probe_test

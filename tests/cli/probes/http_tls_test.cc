@@ -37,7 +37,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_tls_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -280,4 +280,4 @@ TEST_F(HttpTlsTest, SilentServerDoesNotSetUpTls) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_tls_test

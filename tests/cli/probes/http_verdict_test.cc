@@ -22,7 +22,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_verdict_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -463,4 +463,4 @@ TEST(HttpVerdictTest, DetailsAreShort) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_verdict_test

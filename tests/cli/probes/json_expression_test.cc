@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace waiter::cli {
+namespace waiter::cli::json_expression_test {
 namespace {
 
 using ::testing::AllOf;
@@ -146,4 +146,4 @@ TEST(JsonExpressionTest, RunawayExpressionsAreStopped) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::json_expression_test

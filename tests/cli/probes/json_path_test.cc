@@ -14,7 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/status_matchers.h"
 
-namespace waiter::cli {
+namespace waiter::cli::json_path_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -142,4 +142,4 @@ TEST(JsonPathTest, FindingNamesTheValue) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::json_path_test

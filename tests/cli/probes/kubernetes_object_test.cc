@@ -24,7 +24,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::kubernetes_object_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -247,4 +247,4 @@ TEST_F(KubernetesAccessTest, ErrorNamesTheFileAndShowsNoSecret) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::kubernetes_object_test

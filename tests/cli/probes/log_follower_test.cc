@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::log_follower_test {
 namespace {
 
 class LogFollowerTest : public testing::Test {
@@ -143,4 +143,4 @@ TEST_F(LogFollowerTest, EveryLineCountsOnceHoweverItIsWritten) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::log_follower_test

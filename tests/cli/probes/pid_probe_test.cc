@@ -23,7 +23,7 @@
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::pid_probe_test {
 namespace {
 
 Finding Poll(PidProbe& probe) {
@@ -138,4 +138,4 @@ TEST(PidProbeTest, AProcessThatMayNotBeSignalledRuns) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::pid_probe_test

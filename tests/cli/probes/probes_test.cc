@@ -38,7 +38,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::probes_test {
 namespace {
 
 constexpr std::string_view kPing = "PING\r\n";
@@ -625,4 +625,4 @@ TEST(ExcerptTest, ExcerptIsShortAndPrintable) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::probes_test

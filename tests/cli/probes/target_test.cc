@@ -22,7 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::target_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -638,4 +638,4 @@ TEST(TargetTest, ErrorIsOnePrintableLine) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::target_test

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
-namespace waiter::cli {
+namespace waiter::cli::text_regex_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(TextRegexTest, UnsupportedPatternIsRefused) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::text_regex_test

@@ -26,7 +26,7 @@
 #include "cli/loop/signals.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::exec_program_test {
 namespace {
 
 struct Ended {
@@ -143,4 +143,4 @@ TEST(ExecProgramTest, AFailureReadsAsInShells) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::exec_program_test

@@ -24,7 +24,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/process_fixture.h"
 
-namespace waiter::cli {
+namespace waiter::cli::guard_test {
 namespace {
 
 class GuardTest : public ProcessFixture {
@@ -193,4 +193,4 @@ TEST_F(GuardTest, EndedProcessIsNotRunning) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::guard_test

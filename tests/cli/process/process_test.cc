@@ -31,7 +31,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/process_fixture.h"
 
-namespace waiter::cli {
+namespace waiter::cli::process_test {
 namespace {
 
 using How = ProcessEnd::How;
@@ -381,4 +381,4 @@ TEST(ProcessEndTest, SummaryIsOneLine) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::process_test

@@ -14,7 +14,7 @@
 #include "waiter/durable/client.h"
 #include "waiter/result.h"
 
-namespace waiter::cli {
+namespace waiter::cli::durable_target_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -124,4 +124,4 @@ TEST(DurableTargetTest, DetailIsTheMessageWithoutTheKey) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::durable_target_test

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::learned_name_test {
 namespace {
 
 TEST(LearnedNameTest, FirstColonEndsTheFile) {
@@ -51,4 +51,4 @@ TEST(LearnedNameTest, FileNeedsAName) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::learned_name_test

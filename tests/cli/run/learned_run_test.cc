@@ -28,7 +28,7 @@
 #include "waiter/poll.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::learned_run_test {
 namespace {
 
 // Finds its target ready after some time.
@@ -153,4 +153,4 @@ TEST_F(LearnedRunTest, TargetThatIsReadyAtOnceTeachesNothing) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::learned_run_test

@@ -22,7 +22,7 @@
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
-namespace waiter::cli {
+namespace waiter::cli::loop_jobs_test {
 namespace {
 
 // Answers immediately if it has an answer, and otherwise at its timeout.
@@ -131,4 +131,4 @@ TEST_F(LoopJobsTest, CloseEndsWhatIsUnderWayAndWhatComesLater) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::loop_jobs_test

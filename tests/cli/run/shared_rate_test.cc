@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::shared_rate_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST(SharedRateTest, ErrorsSayWhatIsWrongAndShowNoPassword) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::shared_rate_test

@@ -26,7 +26,7 @@
 #include "waiter/result.h"
 #include "waiter/token.h"
 
-namespace waiter::cli {
+namespace waiter::cli::state_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -177,4 +177,4 @@ TEST_F(StateFileTest, ErrorsNameTheFile) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::state_file_test

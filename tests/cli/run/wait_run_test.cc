@@ -34,7 +34,7 @@
 #include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
 
-namespace waiter::cli {
+namespace waiter::cli::wait_run_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -751,4 +751,4 @@ TEST_F(SavedRunTest, FileThatCannotBeWrittenIsReportedAndEndsNothing) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::wait_run_test

@@ -9,7 +9,7 @@
 #include "cli/sim/known_durations.h"
 #include "gtest/gtest.h"
 
-namespace waiter::sim {
+namespace waiter::sim::clairvoyant_test {
 namespace {
 
 constexpr double kNoGuard = std::numeric_limits<double>::infinity();
@@ -61,4 +61,4 @@ TEST(ClairvoyantTest, FindsTheRateForALateness) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::clairvoyant_test

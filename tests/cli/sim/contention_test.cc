@@ -23,7 +23,7 @@
 #include "tests/support/vectors.h"
 #include "waiter/backoff.h"
 
-namespace waiter::sim {
+namespace waiter::sim::contention_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST_F(ContentionVectorsTest, AgreesWithTheProgramOfTheArticle) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::contention_test

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 
-namespace waiter::sim {
+namespace waiter::sim::duration_distribution_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST(DurationDistributionTest, InvalidTextIsQuoted) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::duration_distribution_test

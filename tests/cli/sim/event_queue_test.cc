@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
 
-namespace waiter::sim {
+namespace waiter::sim::event_queue_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -94,4 +94,4 @@ TEST(EventQueueTest, QueueWithoutClientsIsEmpty) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::event_queue_test

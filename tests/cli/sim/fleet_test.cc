@@ -19,7 +19,7 @@
 #include "waiter/budgets.h"
 #include "waiter/options.h"
 
-namespace waiter::sim {
+namespace waiter::sim::fleet_test {
 namespace {
 
 using ::testing::AllOf;
@@ -256,4 +256,4 @@ TEST(FleetTest, ImpossibleOptionsAreNamed) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::fleet_test

@@ -14,7 +14,7 @@
 #include "waiter/backoff.h"
 #include "waiter/options.h"
 
-namespace waiter::sim {
+namespace waiter::sim::plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST(PollPlannerTest, EqualGeneratorsGiveEqualTimes) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::plan_test

@@ -13,7 +13,7 @@
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
 
-namespace waiter::sim {
+namespace waiter::sim::virtual_clock_test {
 namespace {
 
 using std::chrono::seconds;
@@ -68,4 +68,4 @@ TEST(VirtualClockTest, TimeThatHasPassedIsNow) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::virtual_clock_test

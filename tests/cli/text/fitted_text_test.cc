@@ -12,7 +12,7 @@
 #include "tests/support/first_seed.h"
 #include "waiter/backoff.h"
 
-namespace waiter::cli {
+namespace waiter::cli::fitted_text_test {
 namespace {
 
 TEST(FittedTextTest, WideTextEndsInDots) {
@@ -77,4 +77,4 @@ TEST(FittedTextTest, EveryTextFits) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::fitted_text_test

@@ -18,7 +18,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/status_matchers.h"
 
-namespace waiter::cli {
+namespace waiter::cli::json_test {
 namespace {
 
 using ::testing::AllOf;
@@ -209,4 +209,4 @@ TEST(JsonNumberTest, WhatIsNotFiniteIsNull) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::json_test

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::read_file_test {
 namespace {
 
 constexpr size_t kMebibyte = size_t{1} << 20;
@@ -63,4 +63,4 @@ TEST(ReadFileTest, ReasonIsThatOfTheSystem) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::read_file_test

@@ -12,7 +12,7 @@
 #include "cli/text/printable.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli {
+namespace waiter::cli::utf8_test {
 namespace {
 
 TEST(Utf8Test, FirstOfReadsOneCharacter) {
@@ -98,4 +98,4 @@ TEST(Utf8Test, ToUtf8ReplacesEachInvalidByte) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::utf8_test
