@@ -60,7 +60,7 @@ void BM_Backoff_NextDelayByRef(benchmark::State& state) {
 }
 BENCHMARK(BM_Backoff_NextDelayByRef);
 
-// Never restarts, and is soon far beyond the delays that are computed ahead.
+// The backoff never restarts, and is far beyond the precomputed delays.
 void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
   const Backoff backoff(kFullJitter);
   SplitMix64 gen(1);

@@ -92,8 +92,8 @@ class Progress : public waiter::WaitObserver {
     PrintPoll(Seconds(absl::ZeroDuration()));
   }
 
-  // Prepares the line of a poll. The next hook prints it, as the delay is not
-  // chosen yet.
+  // Prepares the line of a poll. The next hook prints it, because the delay is
+  // not chosen yet.
   void AfterPoll(const waiter::PollEvent& poll) override {
     const waiter::Poll<>& found = poll.found;
     std::string detail(found.detail());

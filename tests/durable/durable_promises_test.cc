@@ -1039,7 +1039,7 @@ TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {
   auto client = *DurableClient::Make(bench.store, {.partitions = 2});
   absl::Status error;
   client->Get("job", "a", [&](const auto& got) { error = got.status(); });
-  // Other calls of the worker succeed in the meantime.
+  // Other calls of the worker succeed while the store refuses the name.
   for (int i = 0; i < 30; ++i) {
     bench.Run(absl::Seconds(1));
     EXPECT_THAT(worker.State().last_error,
@@ -1440,7 +1440,7 @@ TEST(DurablePromisesTest, ResultCanBeWaitedForElsewhere) {
   EXPECT_THAT(results.at("none").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("job none")));
   EXPECT_THAT(results, SizeIs(1));
-  // The store may be away in the meantime.
+  // The store may be away for a while.
   bench.store->down = absl::UnavailableError("down");
   run(absl::Seconds(5));
   bench.store->down = absl::OkStatus();

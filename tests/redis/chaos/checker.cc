@@ -244,7 +244,7 @@ struct CutOff {
   double to;
   double rate_share;
   double quota_share;
-  bool is_alone;  // The store may serve others in the meantime.
+  bool is_alone;  // The store may serve others during this time.
 };
 
 // Returns the minimum number of members that a worker counts.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands between workers and Redis, and breaks what it forwards:
+// Forwards connections between workers and Redis, and breaks them:
 //
 //   Proxy proxy(/*doors=*/4);
 //   proxy.set_target(redis.port());
