@@ -357,7 +357,7 @@ class Checker {
   }
 
   // Returns the time from the death of a worker until another one polls the
-  // wait. Unset if the dead worker did not hold the wait.
+  // wait. Unset if the wait did not need another worker.
   std::optional<absl::Duration> TimeOfFailover(const std::string& key,
                                                const Story& story,
                                                const Trouble& death) const {

@@ -743,7 +743,7 @@ class Outside {
     activity_.Set(nullptr);
   }
 
-  // Ends three quarters of the waits, and all groups and coroutines.
+  // Changes three quarters of the waits, and ends all groups and coroutines.
   void EndSome() {
     activity_.Set("destroy handles at the end");
     for (size_t i = 0; i < held_.size(); ++i) {

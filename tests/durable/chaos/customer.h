@@ -35,7 +35,7 @@ class Customer {
     bool is_acknowledged = false;
     double acknowledged = 0;
     double cancel_sent = 0;
-    double cancel_acknowledged = 0;  // 0 if the wait had ended already.
+    double cancel_acknowledged = 0;  // Set if the wait was still pending.
   };
 
   Customer(std::shared_ptr<WaitStore> store, MonotonicTime start,
