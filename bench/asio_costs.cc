@@ -1,17 +1,17 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The cost of a wait in a coroutine of Boost.Asio by `AsyncWait`, held against
-// `Await` in a coroutine of another kind. Both run on an engine that an
+// Compares the cost of a wait by `AsyncWait`, in a coroutine of Boost.Asio,
+// with `Await` in a coroutine of another kind. Both run on an engine that an
 // `io_context` drives, in 100 coroutines that each make wait after wait:
 //
 //   asio_costs                      prints a table of the processor times
 //   asio_costs SUBJECT COUNT        makes COUNT waits, for valgrind
 //
-// SUBJECT is `await1`, `await10`, `async_wait1` or `async_wait10`; the number
-// is that of the polls of a wait, which have no delays. `post` awaits nothing:
-// it goes once through the queue of the `io_context`, as every operation of
-// Asio does that a coroutine awaits.
+// SUBJECT is `await1`, `await10`, `async_wait1`, `async_wait10` or `post`. The
+// number is the polls of a wait, which have no delays. `post` makes no wait: it
+// goes once through the queue of the `io_context`, as does every operation of
+// Asio that a coroutine awaits.
 
 #ifdef WAITER_HAS_BOOST
 

@@ -1,8 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures the choice of one delay: small compared with any poll, independent
-// of the attempt number, and no larger for the first delay of a wait.
+// Measures the choice of one delay. The cost should be small compared with any
+// poll, independent of the attempt number, and no larger for the first delay of
+// a wait.
 
 #include "waiter/backoff.h"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr BackoffOptions kFullJitter = {.max_delay = absl::Seconds(10),
                                         .jitter = Jitter::Full()};
 
-// Waits are short: ten delays each.
+// Each wait has ten delays.
 constexpr int kDelays = 10;
 
 template <typename Gen>
@@ -50,7 +51,8 @@ BENCHMARK_CAPTURE(BM_Backoff_NextDelay, proportional,
                   Jitter::Proportional(0.2));
 BENCHMARK_CAPTURE(BM_Backoff_NextDelay, decorrelated, Jitter::Decorrelated());
 
-// Like the calls of the loop, which does not know the type of the generator.
+// The wait loop makes such calls, because it does not know the type of the
+// generator.
 void BM_Backoff_NextDelayByRef(benchmark::State& state) {
   SplitMix64 split_mix(1);
   absl::BitGenRef gen(split_mix);
@@ -58,7 +60,7 @@ void BM_Backoff_NextDelayByRef(benchmark::State& state) {
 }
 BENCHMARK(BM_Backoff_NextDelayByRef);
 
-// Never restarts, and is soon far beyond the delays that are computed ahead.
+// The backoff never restarts, and is far beyond the precomputed delays.
 void BM_Backoff_NextDelayFarOut(benchmark::State& state) {
   const Backoff backoff(kFullJitter);
   SplitMix64 gen(1);
@@ -82,7 +84,7 @@ void BM_Backoff_FirstDelay(benchmark::State& state) {
 }
 BENCHMARK(BM_Backoff_FirstDelay);
 
-// The floor under all of them: one draw.
+// One draw is the floor of all rows.
 void BM_SplitMix64_Draw(benchmark::State& state) {
   SplitMix64 gen(1);
   for (auto _ : state) benchmark::DoNotOptimize(gen());
@@ -114,7 +116,7 @@ void BM_GrpcBackOff_FirstDelay(benchmark::State& state) {
 }
 BENCHMARK(BM_GrpcBackOff_FirstDelay);
 
-// Without jitter.
+// The delays have no jitter.
 void BM_Aws_PowerDelay(benchmark::State& state) {
   int retries = 0;
   for (auto _ : state) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Does the same thing a number of times, so that valgrind can count its
-// instructions. README.md has the commands.
+// Repeats the same work, so that valgrind can count its instructions. README.md
+// has the commands.
 
 #include <cstdint>
 #include <cstdio>

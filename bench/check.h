@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A measurement of something that did not work is worth nothing:
+// Ends the program if the measured code did not work:
 //
 //   Check(result.ok(), "the wait of 10 polls did not succeed");
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what a call of `waiter` costs, compared with `nc -z` (Debian:
-// netcat-openbsd), for an open port, and the memory of a thousand targets that
-// never answer. The first argument is the program.
+// Compares the cost of a call of `waiter` for an open port with `nc -z`
+// (Debian: netcat-openbsd). Also measures the memory for a thousand targets
+// that never answer. The first argument is the program.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -104,7 +104,8 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Returns the median of real time and the mean of CPU time of many runs.
+// Returns the median of the real time and the mean of the CPU time of many
+// runs.
 Cost RunOften(const Words& words) {
   std::vector<double> walls;
   Cost sum;

@@ -36,7 +36,7 @@ using benchmark::DoNotOptimize;
 
 constexpr int kDelays = 10;
 
-// Does the same thing `times` times.
+// Makes the same call `times` times.
 using Work = std::function<void(int64_t times)>;
 
 struct Effort {
@@ -86,7 +86,7 @@ Pair CpuPerCall(const Effort& effort, int64_t calls, const Work& waiter,
   return {Quantile(waiter_times, 0.5), Quantile(other_times, 0.5)};
 }
 
-// Returns medians in microseconds, of samples of both sides in turn.
+// Returns medians in microseconds. Samples of the two sides alternate.
 template <typename Subject>
 Pair MedianLatency(Subject& subject, int samples,
                    std::chrono::nanoseconds (Subject::*of_other)() =
@@ -148,7 +148,7 @@ Work DrawFrom(const Backoff& backoff, Gen gen) {
   };
 }
 
-// Checks outside of the measurement that delays are drawn at all.
+// Checks outside the measurement that delays are drawn at all.
 void CheckDelays(const Backoff& backoff) {
   SplitMix64 gen(1);
   BackoffProgress progress;
@@ -250,9 +250,9 @@ Work WaitByHandFor(int64_t polls, DelayBefore delay_before) {
   };
 }
 
-// The loop by hand and what a report needs besides: how long the wait took. A
-// deadline needs an exact reading of the clock at the start; all others may be
-// cheap ones.
+// The loop by hand, which also measures how long the wait took, as a report
+// needs. A deadline needs an exact reading of the clock at the start; all other
+// readings may be cheap.
 Work TimedWaitByHand(bool has_deadline) {
   return [has_deadline](int64_t times) {
     Clock& clock = GetRealClock();
@@ -275,7 +275,7 @@ void ReadClock(int64_t times) {
   }
 }
 
-// Returns the allocations of one call, without those that create the waiter.
+// Returns the allocations per call, without those that create the waiter.
 double AllocationsPerCall(const Work& work) {
   constexpr int64_t kCalls = 1000;
   work(1);
@@ -288,7 +288,7 @@ double AllocationsPerCall(const Work& work) {
          kCalls;
 }
 
-// Checks that allocations are counted, as zero is what is promised.
+// Checks that allocations are counted, because the promise is zero.
 void CheckAllocations() {
   const int64_t at_start = Allocations();
   auto one = std::make_unique<int>(1);
@@ -300,7 +300,7 @@ void PrintWaits(const Effort& effort) {
   CheckAllocations();
   constexpr absl::Duration kForever = absl::InfiniteDuration();
   constexpr absl::Duration kMinutes = absl::Minutes(5);
-  // In lambdas, because calls through pointers are not inlined.
+  // These are lambdas, because calls through pointers are not inlined.
   const auto power = [](int retries) { return PowerDelay(retries); };
   const auto clock = [](int retries) { return ShiftedDelayAndClock(retries); };
 

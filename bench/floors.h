@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The work of Waiter, written by hand, with which the benchmarks compare it.
+// The work of Waiter, written by hand. The benchmarks compare Waiter with it.
 
 #ifndef WAITER_BENCH_FLOORS_H_
 #define WAITER_BENCH_FLOORS_H_
@@ -20,7 +20,7 @@
 namespace waiter::bench {
 
 // A target that is ready at its nth poll. The functions that poll it are in
-// another file, because the compiler sees nothing of a real poll, either.
+// another file, because the compiler cannot see into a real poll either.
 struct Countdown {
   int64_t polls;
 };
@@ -37,7 +37,7 @@ class Sleeper {
   virtual void Sleep(int64_t milliseconds) = 0;
 };
 
-// Returns a sleeper that does not sleep, and only adds up.
+// Returns a sleeper that does not sleep, and only adds up the time.
 Sleeper& GetNoSleeper();
 
 inline constexpr int64_t kMaxDelayInMilliseconds = 20'000;

@@ -1,12 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what 1,000 waits for 1,000 jobs cost a server of HTTP on loopback,
-// and how soon they find the ends of their jobs:
+// Measures what 1,000 waits for 1,000 jobs cost an HTTP server on loopback, and
+// how soon they find the ends of their jobs:
 //
 //   ./bazelw run -c opt //bench:http_fleet
 //
-// The jobs end within a minute, evenly spread. The server counts.
+// The ends of the jobs are spread evenly over a minute. The server counts the
+// requests and bytes.
 
 #ifndef WAITER_HAS_CURL
 
@@ -75,7 +76,7 @@ class Jobs {
 // Serves each connection on its own thread.
 class Server {
  public:
-  // `dropped` of ten events are lost.
+  // Loses `dropped` of ten events.
   Server(const Jobs& jobs, int dropped) : jobs_(jobs), dropped_(dropped) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = {};
@@ -159,7 +160,7 @@ class Server {
                           "Content-Length: ", body.size(), "\r\n\r\n", body));
   }
 
-  // A line for each job that ends.
+  // Sends a line for each job that ends.
   void Watch(int fd) {
     Send(fd, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
     for (int job = 0; job < kJobs && !ends_; ++job) {
@@ -195,7 +196,7 @@ struct Mode {
   const char* name;
   bool etag = false;
   absl::Duration hold = absl::ZeroDuration();
-  // Delay while a watch is connected; zero: no watch.
+  // The delay while a watch is connected, or zero for no watch.
   absl::Duration watched_delay = absl::ZeroDuration();
   int dropped = 0;
 };

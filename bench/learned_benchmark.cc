@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures learned delays: at most 1 ms to make a schedule from 128 durations,
-// and, for a poll, at most 20 ns more than the backoff takes.
+// Measures learned delays. The targets are at most 1 ms to make a schedule from
+// 128 durations, and at most 20 ns more per poll than the backoff takes.
 
 #include <chrono>
 #include <cmath>
@@ -35,7 +35,7 @@ std::shared_ptr<LearnedDelays> MakeLearned() {
   return LearnedDelays::Make(std::move(model)).value();
 }
 
-// Includes a copy of the distribution for people.
+// The time includes a copy of the distribution for people.
 void BM_LearnedDelays_Schedule(benchmark::State& state) {
   const std::shared_ptr<LearnedDelays> learned = MakeLearned();
   for (auto _ : state) {
@@ -44,9 +44,9 @@ void BM_LearnedDelays_Schedule(benchmark::State& state) {
 }
 BENCHMARK(BM_LearnedDelays_Schedule)->Unit(benchmark::kMicrosecond);
 
-// Polls of waits that never end, with and without learned delays. The
-// difference is the look-up, the place in the backoff, and what a wait keeps to
-// learn from.
+// Measures polls of waits that never end, with and without learned delays. The
+// difference is the look-up, the position in the backoff, and the data that a
+// wait keeps to learn from.
 void BM_WaitLoop_Polls(benchmark::State& state) {
   WaitOptions options = {.operation = "operation",
                          .timeout = absl::InfiniteDuration()};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures what observers add to a poll, compared with the counter and the
-// histogram of prometheus-cpp, if that is installed. An item is a poll.
+// histogram of prometheus-cpp if it is installed. An item is a poll.
 
 #include "waiter/observer.h"
 
@@ -32,7 +32,7 @@ class NullObserver : public WaitObserver {};
 
 std::shared_ptr<WaitObserver> NoObserver() { return nullptr; }
 
-// All threads share one, as all waits of a program do.
+// All threads share one observer, as all waits of a program do.
 std::shared_ptr<WaitObserver> Null() {
   static const auto shared = std::make_shared<NullObserver>();
   return shared;
@@ -62,8 +62,8 @@ BENCHMARK(BM_Poll<NoObserver>)->Threads(1)->Threads(2);
 BENCHMARK(BM_Poll<Null>)->Threads(1)->Threads(2);
 BENCHMARK(BM_Poll<Metrics>)->Threads(1)->Threads(2);
 
-// The same on an engine without threads, which polls in rounds: a hundred waits
-// at a time, so that a round has more than one.
+// The same on an engine without threads, which polls in rounds. A hundred waits
+// run at a time, so a round has more than one poll.
 template <auto kObserver>
 void BM_EnginePoll(benchmark::State& state) {
   constexpr int kWaits = 100;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what shared policies add to a poll: at most 20 ns alone, and with
-// four threads at once no more than handing a mutex around.
+// Measures what shared policies add to a poll. The targets are at most 20 ns
+// with one thread, and with four threads no more than passing a mutex around.
 
 #include <chrono>
 #include <memory>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows the JSON of Google Benchmark as a table, and as a chart if asked to:
+// Shows the JSON of Google Benchmark as a table, and with a flag as a chart:
 //
 //   ./bazelw run -c opt //bench:report -- FILE.json [FLAG...]
 

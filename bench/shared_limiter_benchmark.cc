@@ -1,9 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Cost of asking a limiter before a poll: one of many processes, one of this
-// process, and a call of the store for each poll, as limiters without slots
-// make it; and what a real store has to do for both kinds.
+// Measures the cost of asking a limiter before a poll: a limiter that many
+// processes share, a limiter of this process, and a call of the store for each
+// poll, as limiters without slots make it. Also measures the work of a real
+// store with slots and without.
 
 #include <algorithm>
 #include <chrono>
@@ -34,8 +35,7 @@
 namespace waiter {
 namespace {
 
-// Answers each request at the next `Deliver`, with as many slots as were
-// wanted, whose times have come.
+// Answers each request at the next `Deliver`, with slots whose times have come.
 class GenerousStore final : public BudgetStore {
  public:
   void Grant(RateRequest request, RateCallback callback) override {
@@ -63,7 +63,7 @@ class GenerousStore final : public BudgetStore {
 };
 
 constexpr int64_t kSlots = 1'000'000;
-// Fewer than half of the slots: a limiter asks for more then.
+// This is fewer than half of the slots, after which a limiter asks for more.
 constexpr int64_t kPolls = 450'000;
 
 void BM_SharedAcquire(benchmark::State& state) {
@@ -99,7 +99,7 @@ void BM_CallPerPoll(benchmark::State& state) {
     state.SkipWithError("REDIS_PORT names no server on 127.0.0.1");
   }
   for (auto _ : state) {
-    // The least that such a limiter does.
+    // Such a limiter does at least this.
     freeReplyObject(redisCommand(redis, "INCR api"));
   }
   if (redis != nullptr) redisFree(redis);
@@ -173,8 +173,8 @@ constexpr int kMembers = 10;
 constexpr double kPollsPerSecond = 2000;
 constexpr auto kTime = std::chrono::seconds(5);
 
-// Lets each member poll whenever `acquire` returns the time that it is, for
-// `kTime`. Returns the number of polls.
+// Lets each member poll for `kTime`, at the times that `acquire` returns.
+// Returns the number of polls.
 int64_t PollAll(
     const std::function<MonotonicTime(size_t member, MonotonicTime)>& acquire) {
   Clock& clock = GetRealClock();
@@ -219,8 +219,8 @@ void BM_StoreOfSlots(benchmark::State& state) {
 }
 BENCHMARK(BM_StoreOfSlots)->Iterations(1)->Unit(benchmark::kMillisecond);
 
-// The algorithm of redis-cell, as a script: a request for each poll, and for
-// each that must wait.
+// The algorithm of redis-cell as a script. It needs a request for each poll,
+// and another one each time that the poll must wait.
 constexpr char kGcra[] = R"(
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

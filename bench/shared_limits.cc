@@ -3,7 +3,7 @@
 
 // Simulates 2 to 100 processes under one limit, with a limiter that they share
 // and with one for each. Prints how much of the limit they use, how soon their
-// parts are equal after processes come, leave and die, and the work of the
+// shares are equal after processes join, leave and die, and the work of the
 // store. Each run prints the same.
 //
 //   ./bazelw run -c opt //bench:shared_limits
@@ -62,7 +62,7 @@ class Process {
 
   bool is_busy() const { return is_busy_; }
   int64_t calls() const { return store_->calls(); }
-  // Since the last call.
+  // Returns the number of polls since the last call.
   int64_t TakePolls() { return std::exchange(polls_, 0); }
 
  private:
@@ -97,7 +97,7 @@ class Processes {
   }
   void Run(absl::Duration time) { clock_.Advance(time); }
 
-  // Calls a function of the first `count` of those that are busy.
+  // Calls a function of the first `count` busy processes.
   void ForBusy(int count, void (Process::*act)()) {
     for (const auto& process : processes_) {
       if (count > 0 && process->is_busy()) {
@@ -107,7 +107,7 @@ class Processes {
     }
   }
 
-  // The polls of each busy process since the last call.
+  // Returns the polls of each busy process since the last call.
   std::vector<double> TakePolls() {
     std::vector<double> polls;
     for (const auto& process : processes_) {
@@ -136,7 +136,8 @@ double Sum(const std::vector<double>& values) {
   return sum;
 }
 
-// Jain's index: 1 if all are equal, 1/n if one has all.
+// Returns Jain's index: 1 if all values are equal, and 1/n if all but one are
+// zero.
 double Fairness(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += value * value;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures the simulation table of "Exponential Backoff And Jitter": 19 sizes x
-// 5 rules x 100 runs, 60 million messages. The Python program of the article
-// takes about a minute for it.
+// 5 rules x 100 runs, 60 million messages. The article's Python program takes
+// about a minute.
 
 #include <vector>
 

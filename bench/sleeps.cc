@@ -139,8 +139,8 @@ std::chrono::nanoseconds StopLatency::OfStopToken() {
 template <typename Wake>
 std::chrono::nanoseconds StopLatency::Measure(std::function<void()> block,
                                               Wake wake) {
-  // Long enough for the thread to fall asleep, short enough for the core to
-  // stay awake.
+  // This is long enough for the thread to fall asleep, and short enough for the
+  // core to stay awake.
   constexpr std::chrono::microseconds kFallAsleep{200};
   blocking_ = returned_ = false;
   {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures in real time how late a sleep ends, and how soon a stop ends one:
+// Measures in real time how late a sleep ends, and how soon a stop ends one,
 // for `Waiter` and for a `std::condition_variable`. Alternate the two, because
 // the cost of a wake-up drifts with the load of the machine.
 
@@ -48,7 +48,7 @@ class Lateness {
   std::chrono::nanoseconds OfConditionVariable();
 
  private:
-  // Records when the wait means to wake up.
+  // Records when the wait plans to wake up.
   class RecordingClock final : public Clock {
    public:
     absl::Time TimeNow() override { return real_.TimeNow(); }
@@ -73,8 +73,8 @@ class Lateness {
   std::condition_variable never_;
 };
 
-// The time from a request to stop on this thread to the return on another,
-// which sleeps for an hour.
+// The time from a request to stop on this thread to the return on another
+// thread, which sleeps for an hour.
 class StopLatency {
  public:
   StopLatency();
@@ -88,13 +88,13 @@ class StopLatency {
   // From `notify_one` to the return of `wait_until`.
   std::chrono::nanoseconds OfConditionVariable();
 
-  // The same, and then the status that a wait returns: when a thread has just
-  // woken up, that code and its memory are far from the processor.
+  // The same, but also makes the status that a wait returns. When a thread has
+  // just woken up, that code and its memory are not in the processor's caches.
   std::chrono::nanoseconds OfConditionVariableAndStatus();
 
   // From `std::stop_source::request_stop` to the return of
-  // `std::condition_variable_any::wait_until`: what the standard library has
-  // for a sleep that a stop token ends.
+  // `std::condition_variable_any::wait_until`, which is the standard library's
+  // sleep that a stop token ends.
   std::chrono::nanoseconds OfStopToken();
 
  private:

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures the cost of a wait in addition to its polls and sleeps: little more
-// than a loop written by hand, no allocation, and no unnecessary reading of the
-// clock.
+// Measures the cost of a wait in addition to its polls and sleeps. It should be
+// little more than a loop written by hand, without allocations and unnecessary
+// readings of the clock.
 
 #include "waiter/waiter.h"
 
@@ -27,7 +27,7 @@ using bench::Countdown;
 constexpr absl::Duration kNoDeadline = absl::InfiniteDuration();
 constexpr absl::Duration kDeadline = absl::Minutes(5);
 
-// Delays are zero, so that the benchmark measures the wait and not the sleep.
+// Delays are zero, so the benchmark measures the wait and not the sleep.
 WaitOptions Options(absl::Duration timeout) {
   constexpr BackoffOptions kNoDelay = {.initial_delay = absl::ZeroDuration(),
                                        .max_delay = absl::ZeroDuration(),
@@ -37,7 +37,7 @@ WaitOptions Options(absl::Duration timeout) {
           .errors = {.server_error_backoff = kNoDelay}};
 }
 
-// A function as a type, so that the call is direct, as in code written by hand.
+// A function as a type, so the call is direct, as in code written by hand.
 template <auto kFunction>
 struct Ask {
   auto operator()(Countdown& target) const { return kFunction(target); }
@@ -126,7 +126,7 @@ void BM_Clock_Coarse(benchmark::State& state) {
 }
 BENCHMARK(BM_Clock_Coarse);
 
-// Measures what a test pays for ten hours of polling.
+// Measures the cost of ten hours of simulated polling in a test.
 void BM_Waiter_SimulatedTenHours(benchmark::State& state) {
   int64_t polls = 0;
   for (auto _ : state) {

@@ -12,7 +12,7 @@
 
 namespace waiter_examples {
 
-// The owner of a file descriptor, or of none. Thread-compatible.
+// Owns a file descriptor, or nothing. Thread-compatible.
 class FileDescriptor {
  public:
   FileDescriptor() = default;

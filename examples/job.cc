@@ -5,10 +5,10 @@
 //
 //   job FILE [fail]
 //
-// Writes its state to FILE: "CREATING"; after 0.2 s "RUNNING" and the port of
-// 127.0.0.1 at which it soon answers; after 0.3 s more "DONE", or "FAILED" if
-// the second argument is there, and the port. Ends when its standard input
-// does.
+// Writes its state to FILE: first "CREATING", after 0.2 s "RUNNING" and a port
+// of 127.0.0.1, and after 0.3 s more "DONE" and the port. With a second
+// argument, the last state is "FAILED". The job begins to accept connections at
+// the port while it is "RUNNING". It ends when its standard input ends.
 
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests of another process: they poll the state that it shows, in real time.
-// They take as long as the job, about half a second; only a failing test takes
-// as long as its limit.
+// Tests of another process, whose state they poll in real time. They take as
+// long as the job, about half a second; only a failing test takes as long as
+// its limit.
 
 #include <netinet/in.h>
 #include <spawn.h>

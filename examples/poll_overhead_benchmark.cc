@@ -7,7 +7,7 @@
 //   $ ./bazelw run -c opt //examples:poll_overhead_benchmark --
 //         --benchmark_counters_tabular=true
 //
-// docs/measuring.md reads the table that it prints.
+// docs/measuring.md explains the table that it prints.
 
 #include <filesystem>
 #include <fstream>
@@ -43,7 +43,7 @@ waiter::Poll<> ReadState() {
 }
 WAITER_BENCHMARK(ReadState);
 
-// The least that a status function can do, for comparison.
+// The cheapest possible status function, for comparison.
 bool IsDone() { return false; }
 WAITER_BENCHMARK(IsDone);
 

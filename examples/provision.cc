@@ -92,8 +92,8 @@ class Progress : public waiter::WaitObserver {
     PrintPoll(Seconds(absl::ZeroDuration()));
   }
 
-  // Prepares the line of a poll. The next hook prints it, as the delay is not
-  // chosen yet.
+  // Prepares the line of a poll. The next hook prints it, because the delay is
+  // not chosen yet.
   void AfterPoll(const waiter::PollEvent& poll) override {
     const waiter::Poll<>& found = poll.found;
     std::string detail(found.detail());
@@ -166,8 +166,8 @@ absl::StatusOr<Learning> LearnFrom(const std::optional<std::string>& path) {
   absl::StatusOr<std::unique_ptr<waiter::DurationFile>> file =
       waiter::DurationFile::Open(*path, durations);
   if (!file.ok()) return file.status();
-  // No user wants to start this program ten times, or to see polls that come
-  // early to find out whether servers have become faster.
+  // Learns from three runs instead of eight, and never polls early to find out
+  // whether servers have become faster, so that few runs show the effect.
   absl::StatusOr<std::shared_ptr<waiter::LearnedDelays>> delays =
       waiter::LearnedDelays::Make(durations,
                                   {.min_observations = 3, .exploration = 0});
@@ -219,7 +219,7 @@ int Run(const std::string& url, absl::Duration timeout,
   }
 }
 
-// Returns whether `text` may be the URL of a server; libcurl knows the rest.
+// Returns whether `text` may be the URL of a server; libcurl checks the rest.
 bool IsUrl(std::string_view text) {
   return (absl::StartsWith(text, "http://") ||
           absl::StartsWith(text, "https://")) &&
@@ -233,8 +233,8 @@ struct CommandLine {
   std::optional<std::string> learn = std::nullopt;
 };
 
-// Parses the arguments by hand: `absl::ParseCommandLine` would print more than
-// a line, and exit with 1.
+// Parses the arguments by hand, because `absl::ParseCommandLine` would print
+// more than one line and exit with 1.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const std::vector<std::string_view>& arguments) {
   CommandLine parsed;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs the program itself. The program and the server that it starts hold the
-// writing ends of pipes. Tests read to the end of the pipes, so a test in which
-// one of the two is left over does not pass.
+// writing ends of pipes. Tests read to the end of the pipes, so a test fails if
+// one of the two processes keeps running.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -48,8 +48,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* kProgram = "examples/provision";
 constexpr std::chrono::seconds kHungAfter(30);
 
-// Limit of "immediately" under load, far below the waits that would come
-// otherwise.
+// The limit of "immediately" under load. It is far below the waits that a bug
+// would cause.
 constexpr std::chrono::seconds kAtOnce(3);
 
 class ProvisionTest : public testing::Test {
@@ -123,7 +123,7 @@ class Provision {
   const std::string& errors() const { return errors_; }
 
  private:
-  // Reads what has come. Returns false at the end of both streams.
+  // Reads the available output. Returns false at the end of both streams.
   bool Read() {
     std::array<pollfd, 2> fds = {
         {{.fd = out_.get(), .events = POLLIN, .revents = 0},
@@ -210,12 +210,12 @@ void Answer(const FileDescriptor& connection, std::string_view answer) {
   send(connection.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
 }
 
-// Matches a text of one whole line.
+// Matches exactly one whole line.
 MATCHER(IsOneLine, "") {
   return std::count(arg.begin(), arg.end(), '\n') == 1 && arg.back() == '\n';
 }
 
-// Returns whether `text` has all of `parts`, in their order.
+// Returns whether `text` has all of `parts` in order.
 testing::AssertionResult HasInOrder(
     std::string_view text, const std::vector<std::string_view>& parts) {
   size_t from = 0;
@@ -255,8 +255,8 @@ TEST_F(ProvisionTest, PollsByWhatEarlierRunsTook) {
                          "0.8\t0.9\tprovisioning\t.\n";
   Provision provision({"--learn=" + file, "--timeout=2m"});
   EXPECT_EQ(provision.Finish(), 0);
-  // The ordinary first delay is 200 ms at most. Half of what it usually takes
-  // is more.
+  // The first delay is half of the usual duration. Without --learn, it would be
+  // at most 200 ms.
   EXPECT_TRUE(HasInOrder(provision.output(), {"Connection refused", " 0.4"}))
       << provision.output();
   std::ifstream lines(file);

@@ -133,8 +133,8 @@ void Send(int connection, std::string_view answer) {
 
 absl::StatusOr<std::unique_ptr<ProvisioningServer>>
 ProvisioningServer::Start() {
-  // The socket is bound but does not listen yet: the port is taken, and refuses
-  // connections.
+  // The socket is bound but does not listen yet, so the port is taken and
+  // refuses connections.
   FileDescriptor listener(
       socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return absl::ErrnoToStatus(errno, "socket");

@@ -21,8 +21,8 @@
 
 namespace waiter_examples {
 
-// A child process that ends with this object, and with this process, even if
-// that is killed.
+// A child process that ends with this object and with this process, even if
+// this process is killed.
 class ProvisioningServer {
  public:
   // Starts the server. Forks, so call it before the first thread is started.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What waiter_member.cc is, with BullMQ: a job for each wait, whose processor
-// calls `moveToDelayed`. Takes the same flags.
+// Does the same as waiter_member.cc, with BullMQ: a job for each wait, whose
+// processor calls `moveToDelayed`. Takes the same flags.
 
 'use strict';
 
@@ -83,7 +83,7 @@ function work() {
       return 'done';
     }
     if (log >= 0) {
-      // Held by the worker, as Waiter holds waits with short delays.
+      // The worker holds the job, as Waiter holds waits with short delays.
       for (;;) {
         fs.writeSync(log, `${job.id} ${Math.round(Date.now() * 1000)}\n`);
         await new Promise(

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what durable waits cost a Redis server and their workers, compared
-// with BullMQ and with floors, on a server that it starts. Prints the table
+// Measures the costs of durable waits for a Redis server and the workers,
+// compared with BullMQ and with floors. Starts the server, and prints the table
 // that README.md has between its markers. README.md describes the measurement.
 
 #include <sched.h>
@@ -101,7 +101,7 @@ class Samples {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
   }
-  // Returns the names that begin with `prefix`, without it.
+  // Returns the names that begin with `prefix`, without the prefix.
   std::vector<std::string> Names(const std::string& prefix) const {
     std::vector<std::string> names;
     for (const auto& [name, values] : values_) {
@@ -140,9 +140,9 @@ Figures Add(const Subject& subject, const RedisUnderTest& redis, int count,
   return Member(Flags(subject, redis, "add", flags)).Read();
 }
 
-// Adds the parts of the time in scripts that their commands take, in percent.
-// The time is by the clock, so other programs on the server's processor have a
-// part in all of them.
+// Adds the shares of the time in scripts that each command takes, in percent.
+// The server measures real time, so other programs on its processor contribute
+// to all shares.
 void AddScriptShares(const RedisUnderTest& redis, Samples& samples) {
   std::map<std::string, double> times;
   double scripts = 0;
@@ -173,7 +173,8 @@ void PrintCommands(const RedisUnderTest& redis) {
   std::fprintf(stderr, "%s\n", redis.Run("INFO commandstats").c_str());
 }
 
-// More waits are due than can be polled; each poll releases its wait.
+// Measures polls while more waits are due than can be polled. Each poll
+// releases its wait.
 void MeasurePolls(const Subject& subject, const RedisUnderTest& redis,
                   Samples& samples) {
   redis.Clear();
@@ -267,7 +268,7 @@ void MeasureFloor(const RedisUnderTest& redis, bool reads, Samples& samples) {
   samples.Add(name + "redis us/poll", cpu / figures.at("polls"));
 }
 
-// Waits that succeed at their first poll, from the enqueue to the end.
+// Measures waits that succeed at their first poll, from the enqueue to the end.
 void MeasureEnds(const Subject& subject, const RedisUnderTest& redis,
                  Samples& samples) {
   redis.Clear();
@@ -324,7 +325,8 @@ void MeasureEnqueue(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("client us/enqueue" + of, figures.at("cpu_us") / waits);
 }
 
-// Half as many polls as `MeasurePolls` found, with delays of 5 to 15 s.
+// Measures lateness with half as many polls as `MeasurePolls` found, and delays
+// of 5 to 15 s.
 void MeasureLateness(const Subject& subject, const RedisUnderTest& redis,
                      double most_polls, Samples& samples) {
   redis.Clear();
@@ -343,8 +345,8 @@ void MeasureLateness(const Subject& subject, const RedisUnderTest& redis,
   samples.Add("late p99 ms", after.at("late_p99_us") / 1e3);
 }
 
-// Kills one of four workers, which hold waits between polls. Its waits are
-// those that it polled last.
+// Kills one of four workers, which hold waits between polls. A wait belongs to
+// the worker that polled it last.
 void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
                      double most_seconds, Samples& samples) {
   constexpr int kWaits = 2000;
@@ -357,12 +359,12 @@ void MeasureFailover(const Subject& subject, const RedisUnderTest& redis,
   for (int i = 0; i < kWorkers; ++i) {
     std::vector<std::string> flags = {"--least=700ms", "--most=1300ms",
                                       absl::StrCat("--log=", folder, "/", i)};
-    // The others must have room for the jobs of the one.
+    // The others must have room for the killed worker's jobs.
     if (subject.is_bullmq) flags.emplace_back("--concurrency=1000");
     workers.push_back(
         std::make_unique<Member>(Flags(subject, redis, "work", flags)));
   }
-  // Until all know of each other, so that each takes its part.
+  // After this time, all workers know each other, so each takes its share.
   Sleep(8);
   Add(subject, redis, kWaits);
   Sleep(8);
@@ -418,11 +420,12 @@ struct Row {
   std::string name;
   std::string figure;
   const char* unit;
-  // The peer and its figure; without a figure, the same one.
+  // The peer and its figure, or the same figure if `peer_figure` is empty.
   const Samples* peer = nullptr;
   std::string peer_name = {};
   std::string peer_figure = {};
-  // Bounds of the value and of the ratio; at least, if `is_least`.
+  // Bounds of the value and of the ratio: minimums if `is_least`, otherwise
+  // maximums.
   std::optional<double> target = {};
   std::optional<double> ratio_target = {};
   bool is_least = false;
@@ -436,7 +439,7 @@ std::string Number(double value, const char* unit) {
   return *unit == '\0' ? text : absl::StrCat(text, " ", unit);
 }
 
-// Returns false if the figure is short of its target.
+// Returns false if the figure misses its target.
 bool Print(const Row& row, const Samples& waiter) {
   const std::optional<double> value = waiter.Median(row.figure);
   if (!value.has_value()) return true;
@@ -654,8 +657,8 @@ void PrintConditions(double load, int rounds) {
                    "are lower, and times longer, than at rest");
 }
 
-// Keeps this process and those that it starts off the processor of the server.
-// Returns that, or -1 if there is only one.
+// Keeps this process and its children off the processor of the server. Returns
+// that processor, or -1 if the machine has only one.
 int DivideProcessors() {
   cpu_set_t cpus;
   Check(sched_getaffinity(0, sizeof(cpus), &cpus) == 0, "no processors");
@@ -702,7 +705,7 @@ const char* NameOf(const Subject& subject) {
   return subject.is_bullmq ? "BullMQ" : "Waiter";
 }
 
-// Waiter, and BullMQ if it is there.
+// Returns Waiter, and BullMQ if --bullmq is set.
 std::vector<std::pair<Subject, Samples>> FindSubjects() {
   std::vector<std::pair<Subject, Samples>> subjects;
   subjects.push_back({{.command = {Folder() + "/waiter_member"}}, {}});
@@ -733,7 +736,7 @@ void MeasureTimes(const Subject& subject, const RedisUnderTest& redis,
   if (Wants("lateness") && polls.has_value()) {
     MeasureLateness(subject, redis, *polls, samples);
   }
-  // BullMQ would take minutes to add them.
+  // BullMQ would take minutes to add a million jobs.
   if (Wants("million") && !subject.is_bullmq) {
     MeasureMillion(subject, redis, samples);
   }

@@ -18,7 +18,7 @@
 
 namespace waiter::bench {
 
-// By name, from a line "name=value name=value".
+// Figures by name, from a line "name=value name=value".
 using Figures = std::map<std::string, double>;
 
 // Thread-compatible. Any failure ends the program.
@@ -26,22 +26,22 @@ class Member {
  public:
   // Starts the program, whose name is the first of `command`.
   explicit Member(const std::vector<std::string>& command);
-  // Ends it with SIGKILL.
+  // Ends the program with SIGKILL.
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Returns the next line of its output.
+  // Returns the figures of the next line of its output.
   Figures Read();
-  // The same, after an empty line for its input.
+  // Does the same after sending an empty line to its input.
   Figures Ask();
 
   void Kill();
 
  private:
   pid_t pid_ = -1;
-  std::FILE* in_ = nullptr;   // Its output.
-  std::FILE* out_ = nullptr;  // Its input.
+  std::FILE* in_ = nullptr;   // The program's output.
+  std::FILE* out_ = nullptr;  // The program's input.
 };
 
 }  // namespace waiter::bench

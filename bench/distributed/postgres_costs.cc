@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures durable waits in a PostgreSQL database, in one process beside a
-// server of this machine:
+// Measures durable waits in a PostgreSQL database, in one process, with a
+// server on the same machine:
 //
 //   postgres_costs --url=postgres://me@127.0.0.1/bench --server=PID
 //
-// README.md describes the measurement. The schema "waiter_costs" of the
-// database is dropped.
+// README.md describes the measurement. The program drops the schema
+// "waiter_costs" of the database.
 
 #include <libpq-fe.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ namespace {
 
 constexpr const char* kSchema = "waiter_costs";
 
-// A connection of another program.
+// Acts as a connection of another program.
 class Program {
  public:
   Program() : connection_(PQconnectdb(absl::GetFlag(FLAGS_url).c_str()), &End) {
@@ -59,7 +59,7 @@ class Program {
     Run("SET client_min_messages = warning");
   }
 
-  // Begins a statement, which ends with this.
+  // Begins a statement. The destructor cancels it.
   void Send(const std::string& sql) const {
     if (PQsendQuery(connection_.get(), sql.c_str()) == 0) {
       Fail(PQerrorMessage(connection_.get()));
@@ -89,8 +89,8 @@ class Program {
   const std::unique_ptr<PGconn, decltype(&End)> connection_;
 };
 
-// Returns the processor time of the server and of its processes, in
-// microseconds: also of those that have ended.
+// Returns the processor time of the server and its processes in microseconds,
+// including processes that have ended.
 double ServerMicros() {
   const int64_t server = absl::GetFlag(FLAGS_server);
   double ticks = 0;
@@ -100,7 +100,7 @@ double ServerMicros() {
     std::getline(file, text);
     const size_t name_end = text.rfind(')');
     if (name_end == std::string::npos) continue;
-    // From the state, which is the third.
+    // The first of these is the state, the third field of the file.
     const std::vector<std::string> fields =
         absl::StrSplit(text.substr(name_end + 2), ' ');
     const bool is_server =
@@ -115,7 +115,7 @@ double ServerMicros() {
   return 1e6 * ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// The schema, which is empty at first.
+// The schema, which does not exist at first.
 class Schema {
  public:
   Schema() {
@@ -146,7 +146,7 @@ class Schema {
     }
   }
 
-  // Begins what the flag asks for, which ends when this is destroyed.
+  // Begins the disturbance that --pressure names. It ends with this object.
   void BeginPressure() const {
     const std::string pressure = absl::GetFlag(FLAGS_pressure);
     const std::string table = absl::StrCat(kSchema, ".pending");

@@ -44,7 +44,7 @@ function output(command, args, env = {}) {
   return done.stdout;
 }
 
-// A server whose data are below the folder.
+// A server with its data in the folder.
 class Server {
   constructor() {
     const versions = fs.readdirSync('/usr/lib/postgresql');
@@ -74,7 +74,7 @@ class Server {
     const [command, ...args] = this.words(words);
     return spawnSync(command, args, {stdio: ['ignore', 'ignore', 'ignore']});
   }
-  // An empty database, once the server answers.
+  // Makes an empty database, once the server answers.
   reset() {
     const psql = (sql) =>
         this.run(['psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1',
@@ -98,13 +98,13 @@ function median(values) {
   return values.sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 }
 
-// One run of Waiter: [per second, microseconds].
+// Runs Waiter once, and returns [per second, microseconds].
 function waiter(store, part, args) {
   const waits = part === 'polls' ? flags.waits : flags.enqueues;
   const table = output(`${flags.binaries}/${store}_costs`, [
     '--rounds=1', `--waits=${waits}`, `--time=${flags.time}s`,
     `--only=${part}`, ...args]);
-  // The rows that plainjob is compared with do not sync; those of PostgreSQL do.
+  // The rows for plainjob do not sync, and the rows for PostgreSQL do.
   const row = table.split('\n').find(
       (line) => part === 'polls' ?
           /^\| polls(, synchronous=NORMAL)? \|/.test(line) :
@@ -128,7 +128,7 @@ function version(name) {
   return `${name} ${JSON.parse(fs.readFileSync(file)).version}`;
 }
 
-// Runs all members in turn, and prints what Waiter is beside each.
+// Runs all members in turn, and prints Waiter compared with each.
 function compare(what, part, owner, queues, targets, runs) {
   const found = runs.map(() => []);
   for (let round = 0; round < Number(flags.rounds); ++round) {

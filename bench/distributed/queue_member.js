@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What sqlite_costs.cc and postgres_costs.cc measure, with another job queue: a
-// job for each wait, which is added again with a delay of 0.7 to 1.3 s by the
-// processor that "polls" it. Prints a row of numbers: jobs per second, and
-// microseconds of processor time for each job, of this process or of the server.
+// Measures the same as sqlite_costs.cc and postgres_costs.cc, with a job queue.
+// Each wait is a job, and the processor that "polls" it adds it again with a
+// delay of 0.7 to 1.3 s. Prints a row of numbers: jobs per second, and
+// microseconds of processor time per job, of this process or of the server.
 //
 //   node queue_member.js --queue=plainjob --file=/var/tmp/jobs.db
 //   node queue_member.js --queue=pg-boss --url=postgres://me@127.0.0.1/bench \
@@ -40,8 +40,8 @@ const sleep = (millis) => new Promise((resolve) => setTimeout(resolve, millis));
 const key = (i) => 'i-' + String(i).padStart(17, '0');
 const delay = () => 700 + Math.random() * 600;
 
-// The processor time of the process `flags.server` and of its children, also of
-// those that have ended, or of this process.
+// Returns the processor time of the process `flags.server` and its children,
+// including children that have ended, or of this process without that flag.
 function cpuMicros() {
   if (!flags.server) {
     const {user, system} = process.cpuUsage();
@@ -53,9 +53,9 @@ function cpuMicros() {
     try {
       text = fs.readFileSync(`/proc/${entry}/stat`, 'utf8');
     } catch (error) {
-      continue;  // No process, or one that has ended.
+      continue;  // Not a process, or it has ended.
     }
-    // From the state, which is the third.
+    // The first of these is the state, the third field of the file.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
     if (entry === flags.server) {
       ticks += fields[11] + fields[12] + fields[13] + fields[14];
@@ -79,7 +79,8 @@ async function addAll(count, batch, add) {
   await Promise.all(Array.from({length: kInFlight}, run));
 }
 
-// Collects what is added in one turn of the loop, or while a call is in flight.
+// Collects the items that are added in one turn of the loop, or while a call is
+// in flight.
 function inBatches(call) {
   let waiting = [];
   let inFlight = 0;
@@ -132,8 +133,8 @@ async function main(queue) {
 }
 let added = 0;
 
-// One job at a time, as its worker does; it has no batches but `addMany`, which
-// takes one delay for all jobs.
+// Runs one job at a time, as plainjob's worker does. Its only batch call is
+// `addMany`, which takes one delay for all jobs.
 async function plainjob() {
   const Database = require('better-sqlite3');
   const {better, defineQueue, defineWorker} = require('plainjob');
@@ -142,7 +143,7 @@ async function plainjob() {
       defineQueue({connection: better(new Database(flags.file)), logger: quiet});
   return {
     async addMany(keys, millis) {
-      // Some jobs of each delay, so that they do not all become due together.
+      // Adds jobs with several delays, so that not all become due together.
       const size = flags.part === 'enqueue' ? keys.length : 100;
       for (let i = 0; i < keys.length; i += size) {
         queue.addMany(kName, keys.slice(i, i + size).map((id) => ({id})),
@@ -155,7 +156,7 @@ async function plainjob() {
       const worker = defineWorker(kName, async (job) => {
         queue.add(kName, JSON.parse(job.data), {delay: Math.round(delay())});
         polled();
-        // The worker never waits, and timers would not run.
+        // The worker never sleeps, so timers would not run.
         if (++turns % 1000 === 0) await sleep(0);
       }, {queue, logger: quiet, pollIntervall: 1});
       worker.start();

@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The least that a poll of a durable wait can cost a Redis server: the commands
-// that the scripts run, in batches, without scripts. Nothing decides here, so
-// it is no way to poll. With `--nothing`, what calls of scripts with as many
-// keys and arguments cost if they do nothing. Prints a line of figures.
+// Measures the minimum cost of a poll of a durable wait for a Redis server: the
+// commands that the scripts run, in batches, without scripts. No code makes the
+// decisions of a poll. With `--nothing`, measures scripts that do nothing but
+// have as many keys and arguments. Prints a line of figures.
 
 #include <hiredis/hiredis.h>
 
@@ -99,7 +99,7 @@ void Run() {
   const std::string record(absl::GetFlag(FLAGS_record), 'r');
   const int64_t per_partition = count / partitions;
   int64_t polls = 0;
-  // The order in which waits are due has nothing to do with their keys.
+  // The order in which waits are due does not depend on their keys.
   std::vector<int64_t> order(static_cast<size_t>(per_partition));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
@@ -132,7 +132,7 @@ void Run() {
   const bool does_nothing = absl::GetFlag(FLAGS_nothing);
   const std::string script =
       does_nothing ? pipeline.Ask({"SCRIPT", "LOAD", "#!lua\nreturn {}"}) : "";
-  // Sends keys and arguments as a claim and a settle of `size` waits have them.
+  // Sends the keys and arguments of a claim and a settle of `size` waits.
   const auto call = [&](const std::string& prefix, int64_t first,
                         int64_t size) {
     Command claim = {"EVALSHA", script, "10"};
@@ -158,7 +158,7 @@ void Run() {
   pipeline.Await(0);
   std::printf("ready=1\n");
   std::fflush(stdout);
-  // The measuring program says when.
+  // The measuring program sends a line when the measurement begins.
   if (std::getchar() == EOF) return;
   const absl::Time start = absl::Now();
   const absl::Time end = start + absl::GetFlag(FLAGS_time);

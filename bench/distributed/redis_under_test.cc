@@ -58,7 +58,7 @@ RedisUnderTest::RedisUnderTest(int cpu) : port_(FreePort()) {
       (std::filesystem::temp_directory_path() / "durable_costs.XXXXXX");
   Check(mkdtemp(name.data()) != nullptr, "no folder");
   folder_ = name;
-  // A rewrite of the file would be measured by chance.
+  // Rewrites of the file are off, because they would disturb some rounds.
   std::vector<std::string> command = {"redis-server",
                                       "--port",
                                       absl::StrCat(port_),

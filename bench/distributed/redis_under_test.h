@@ -15,7 +15,7 @@
 
 namespace waiter::bench {
 
-// Thread-compatible. Needs redis-server and redis-cli. Whatever fails ends the
+// Thread-compatible. Needs redis-server and redis-cli. Any failure ends the
 // program.
 class RedisUnderTest {
  public:
@@ -28,10 +28,10 @@ class RedisUnderTest {
 
   int port() const { return port_; }
 
-  // Removes all data, also from the file.
+  // Removes all data, including the file's.
   void Clear() const;
 
-  // Processor time of the main thread so far.
+  // Returns the processor time of the main thread so far.
   double CpuMicros() const;
   double UsedMemory() const;
 
@@ -39,7 +39,7 @@ class RedisUnderTest {
   // The time of a script includes its commands.
   std::map<std::string, double> CommandMicros() const;
 
-  // Returns what redis-cli prints.
+  // Returns the output of redis-cli.
   std::string Run(const std::string& command) const;
 
  private:

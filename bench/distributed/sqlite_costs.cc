@@ -29,7 +29,7 @@ ABSL_FLAG(bool, syncs, false, "whether commits wait for the disk");
 namespace waiter::bench {
 namespace {
 
-// A file that is deleted with this.
+// A file that is deleted at the end.
 class File {
  public:
   File() : path_(absl::StrCat(absl::GetFlag(FLAGS_folder), "/costs.db")) {

@@ -5,8 +5,8 @@
 //
 //   Report("polls", [&] { return MeasurePolls(store, CpuMicros); });
 //
-// README.md describes the measurements. The flags are those of a program that
-// includes this.
+// README.md describes the measurements. A program that includes this has its
+// flags.
 
 #ifndef WAITER_BENCH_DISTRIBUTED_STORE_COSTS_H_
 #define WAITER_BENCH_DISTRIBUTED_STORE_COSTS_H_
@@ -66,7 +66,7 @@ inline double CpuMicros() {
   return micros(usage.ru_utime) + micros(usage.ru_stime);
 }
 
-// Enqueues in batches, several of which are in flight.
+// Enqueues in batches. Several batches are in flight.
 class Adder {
  public:
   explicit Adder(const std::shared_ptr<WaitStore>& store)
@@ -122,8 +122,9 @@ struct Figures {
   double bytes = 0;
 };
 
-// More waits are due than can be polled; each poll gives its wait back. Calls
-// `begin` between the enqueues and the polls, if it is set.
+// Measures polls while more waits are due than can be polled. Each poll gives
+// its wait back. Calls `begin`, if it is set, between the enqueues and the
+// polls.
 inline Figures MeasurePolls(const std::shared_ptr<WaitStore>& store,
                             const CpuClock& cpu_micros,
                             const std::function<void()>& begin = nullptr) {
@@ -135,8 +136,8 @@ inline Figures MeasurePolls(const std::shared_ptr<WaitStore>& store,
               .claim_batch = absl::GetFlag(FLAGS_claim_batch)});
   if (!waits.ok()) Fail(waits.status().ToString());
   WaitOptions policy = {.timeout = absl::InfiniteDuration()};
-  // At least a third of the lease, so that no worker holds the wait in the
-  // meantime.
+  // The delays are at least a third of the lease, so no worker holds the wait
+  // until it is due.
   policy.backoff = {.initial_delay = absl::Seconds(1),
                     .max_delay = absl::Milliseconds(1300),
                     .multiplier = 1,
@@ -195,8 +196,8 @@ std::vector<T> ForPartitions(const Call& call) {
   return replies;
 }
 
-// The calls of polls without a worker: 16 claims of 250 waits, then 16 settles
-// that give them back.
+// Measures the calls of polls without a worker: 16 claims of 250 waits, then 16
+// settles that give them back.
 inline Figures MeasureCalls(const std::shared_ptr<WaitStore>& store,
                             const CpuClock& cpu_micros) {
   Adder(store).Run(absl::GetFlag(FLAGS_waits), 4000, absl::ZeroDuration(),

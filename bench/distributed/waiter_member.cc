@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A process of durable waits, for durable_costs.cc, which says what it does by
-// flags. `--role=add` enqueues and ends. `--role=work` polls, answers each line
-// on its standard input with a line of figures, and ends with that input.
-// `--role=engine` does that with as many waits of a `WaitEngine`, without a
+// A process of durable waits, which durable_costs.cc starts with flags.
+// `--role=add` enqueues and ends. `--role=work` polls, answers each line on its
+// standard input with a line of figures, and ends when that input ends.
+// `--role=engine` does the same with as many waits of a `WaitEngine`, without a
 // server.
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ std::shared_ptr<RedisWaitStore> MakeStore() {
   return std::make_shared<RedisWaitStore>(*std::move(client));
 }
 
-// Enqueues in batches, several of which are in flight.
+// Enqueues in batches. Several batches are in flight.
 class Adder {
  public:
   Adder() : client_(*DurableClient::Make(MakeStore(), {})) {}
@@ -149,7 +149,7 @@ class Adder {
   const std::unique_ptr<DurableClient> client_;
 };
 
-// Knows when its polls were due, and how late they were.
+// Records when polls were due and how late they were.
 class Lateness {
  public:
   void OnPoll(size_t index, int64_t now_us, int64_t delay_us) {
@@ -172,7 +172,7 @@ class Lateness {
   std::vector<int64_t> late_;
 };
 
-// Delays within [least, most].
+// Returns a policy with delays within [least, most].
 WaitOptions PolicyOf(absl::Duration least, absl::Duration most) {
   WaitOptions policy = {.timeout = absl::InfiniteDuration()};
   policy.backoff = {
@@ -266,7 +266,7 @@ void Work() {
       std::fprintf(stderr, "%s\n", state.last_error.ToString().c_str());
     }
   }
-  std::_Exit(0);  // As a crash: nothing is given back.
+  std::_Exit(0);  // Gives nothing back, like a crash.
 }
 
 }  // namespace

@@ -14,10 +14,10 @@
 
 namespace waiter::bench {
 
-// Runs `command`, a program and its arguments, on the processor `cpu` alone, or
-// on all if there is none, and returns its output. The program is looked for in
-// $PATH if it has no slash. Returns kInternal if it cannot be run, or exits
-// with another code than 0.
+// Runs `command`, a program and its arguments, only on the processor `cpu`, or
+// on all processors if `cpu` is unset, and returns its output. Looks for the
+// program in $PATH if its name has no slash. Returns kInternal if it cannot be
+// run or exits with a code other than 0.
 absl::StatusOr<std::string> RunOnCpu(std::optional<int> cpu,
                                      const std::vector<std::string>& command);
 

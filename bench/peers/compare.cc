@@ -46,8 +46,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Time for the measurements of --quick; a run that has started may end soon
-// after.
+// Time for the measurements of --quick. A run that has started may end shortly
+// after it.
 constexpr Seconds kQuickLimit(54);
 
 struct Program {
@@ -74,7 +74,7 @@ constexpr Program kCoroutines = {"Asio coroutines", "asio_coroutines", nullptr};
 constexpr Program kLibuv = {"libuv", "libuv", nullptr};
 constexpr Program kLibevent = {"libevent", "libevent", nullptr};
 
-// One program, run for one purpose. Its output has several figures.
+// A run of one program in one mode. Its output has several figures.
 struct Run {
   const Program* program;
   const char* mode;
@@ -91,8 +91,8 @@ struct Figure {
   const char* metric;
 };
 
-// Limit of the costs of Waiter: a multiple of the peer, or a value. A figure
-// that is only shown has neither.
+// Limit of the costs of Waiter: a multiple of the peer's, or a value. A figure
+// that is only shown has no limit.
 struct Target {
   enum class Kind { kNone, kRatio, kValue };
   Kind kind = Kind::kNone;
@@ -363,7 +363,8 @@ class Measurements {
   std::map<Run, Seconds> took_;
 };
 
-// With fewer wake-ups, the cost of each, which varies most, matters more.
+// Small runs need more repetitions: the cost of wake-ups, which varies most, is
+// a larger part of them.
 int Repetitions(const Run& run) {
   if (run.waits <= kThousand) return 15;
   if (run.waits > kMillion) return 3;
@@ -445,7 +446,7 @@ void Print(const Row& row, Measurements& measurements, bool markdown) {
               ratio_text.c_str(), target.c_str(), verdict);
 }
 
-// Prints what may explain a figure.
+// Prints figures that may explain a row.
 void PrintMachine(int cpu) {
   std::string model;
   std::ifstream cpus("/proc/cpuinfo");
@@ -478,7 +479,7 @@ void PrintFigures(Measurements& measurements) {
   for (const Row& row : rows) Print(row, measurements, markdown);
 }
 
-// The difference of two runs leaves out the start of the program.
+// The difference of two runs excludes the start of the program.
 void PrintInstructions(const Measurements& measurements) {
   const std::vector<std::string> valgrind = {"valgrind", "--tool=callgrind",
                                              "--callgrind-out-file=/dev/null",

@@ -1,19 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The floors of the engine: the parts of the work that no program can do
-// without, and nothing else.
+// The floors of the engine: only the parts of the work that every program must
+// do.
 //
 //   --mode=run            sleeps until each millisecond in which a wait is due,
 //                         as a loop does that other threads can wake
 //   --mode=run --records  also reads the clock, calls the status function, and
 //                         writes the wait's record, once per poll
-//   --mode=cancel         tells the records of all waits, in a random order,
+//   --mode=cancel         marks the records of all waits, in a random order,
 //                         and ends them in the same order
 //   --mode=submit         writes a record under a lock, which another thread
 //                         takes, polls and writes
 //
-// It has no timers, decides nothing, and knows beforehand when each wait is due
+// It has no timers, decides nothing, and knows in advance when each wait is due
 // and how often it polls.
 
 #include <sys/mman.h>
@@ -46,13 +46,13 @@ namespace {
 
 constexpr int64_t kTick = 1'000'000;
 
-// A poll that is due. All but the first of a wait are.
+// A poll that is due. Every poll except the first of a wait is one.
 struct Due {
   uint32_t tick;
   uint32_t wait;
 };
 
-// Returns the polls of all waits in the order of their times.
+// Returns the polls of all waits in order of time.
 std::vector<Due> AllDue(Workload& workload) {
   std::vector<Due> all;
   for (uint32_t i = 0; i < workload.waits(); ++i) {
@@ -72,7 +72,7 @@ std::vector<Due> AllDue(Workload& workload) {
   return all;
 }
 
-// The memory of a wait, as much as the engine has for one.
+// The memory of a wait, of the same size as the engine's.
 struct alignas(64) Record {
   explicit Record(StatusFunction function) : status(function) {}
 
@@ -106,8 +106,8 @@ class Records {
     return *new (&memory_.get()[wait]) Record(workload_.StatusOf(wait));
   }
 
-  // Calls `body` with the record of each of `items`, which `index` tells. Their
-  // memory is fetched in groups, ahead of the calls.
+  // Calls `body` with the record of each of `items`, which `index` returns.
+  // Fetches their memory in groups, ahead of the calls.
   template <typename Item, typename Index, typename Body>
   void ForEach(std::span<const Item> items, Index index, Body body) {
     constexpr size_t kGroup = 16;
@@ -168,7 +168,7 @@ int MeasureRun(Workload& workload) {
 }
 
 int MeasureCancel(Workload& workload) {
-  // As large as the handle of an engine's wait.
+  // This is as large as the handle of an engine's wait.
   struct Handle {
     Record* record = nullptr;
     std::array<uint64_t, 3> others = {};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Counts heap allocations of every kind, also those of C libraries, by
-// replacing the allocation functions of the C library.
+// Counts heap allocations of every kind, including C libraries', by replacing
+// the allocation functions of the C library.
 
 #ifndef WAITER_BENCH_PEERS_MALLOCS_H_
 #define WAITER_BENCH_PEERS_MALLOCS_H_

@@ -224,8 +224,8 @@ int MeasureSubmit(Workload& workload) {
       });
 }
 
-// Some of the workers, and the waits that they have. Lives in cache lines of
-// its own.
+// Some of the workers, and the waits that they have. Lives in its own cache
+// lines.
 struct alignas(64) Crew {
   Crew(int threads, std::shared_ptr<const WaitPolicy> policy_of_all,
        size_t waits)
@@ -248,7 +248,7 @@ struct alignas(64) Crew {
   WaitEngine engine;
 };
 
-// The first polls come once all waits were started.
+// The first polls come after all waits have been started.
 int MeasureWall(Workload& workload) {
   constexpr absl::Duration kAllStarted = absl::Seconds(2);
   const size_t threads = absl::GetFlag(FLAGS_threads);

@@ -44,7 +44,7 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMillisecond;
 
 constexpr uint8_t kMaxPolls = 10;
-// For waits that will be cancelled.
+// The polls of a wait that will be cancelled.
 constexpr uint8_t kNever = 255;
 
 bool SleepsUntilCancelled(Mode mode) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The work on which Waiter and its peers are compared: N waits, started in one
-// burst. Each polls now, and then after delays with full jitter, U(0, min(1 s,
-// 10 ms * 2^n)), until its kth poll finds it done. k is uniform from 1 to 10,
-// and the same for every program.
+// burst. Each polls immediately, and then after delays with full jitter,
+// U(0, min(1 s, 10 ms * 2^n)). Its kth poll finds it done. k is uniform from 1
+// to 10, and the same for every program.
 //
 // A program runs the work in one mode, prints its measurements, and ends:
 //
@@ -13,7 +13,7 @@
 //     workload.Begin();
 //     ...  // Start the waits.
 //     workload.Started();
-//     ...  // Await, or cancel, them all.
+//     ...  // Await or cancel all waits.
 //     return workload.Finish();
 //   }
 
@@ -68,7 +68,8 @@ inline int64_t Now() { return ReadClock(CLOCK_MONOTONIC); }
 inline int64_t ProcessCpu() { return ReadClock(CLOCK_PROCESS_CPUTIME_ID); }
 inline int64_t ThreadCpu() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
-// State of a peer's wait in addition to its timer. Times are those of `Now`.
+// State of a peer's wait in addition to its timer. Times are on the clock of
+// `Now`.
 struct PeerWait {
   explicit PeerWait(StatusFunction function) : status(function) {}
 
@@ -99,8 +100,8 @@ class Workload {
     return {PollCountdown, &polls_left_[wait]};
   }
 
-  // Polls a peer's wait at `now`. Returns how long it must sleep, which is
-  // until `wait.scheduled`, or nothing if it is done.
+  // Polls a peer's wait at `now`. Returns how long it must sleep, until
+  // `wait.scheduled`, or nothing if it is done.
   std::optional<int64_t> Poll(PeerWait& wait, int64_t now) {
     if (wait.status()) {
       ++done_;
@@ -122,14 +123,15 @@ class Workload {
   void AddCancelled() { ++cancelled_; }
 
   // Returns the waits to cancel: for kCancel in a random order, otherwise in
-  // the order of their starts, so that rounds leave no disorder in memory.
+  // the order of their starts, so that the memory stays in order for the next
+  // round.
   const std::vector<uint32_t>& cancel_order() const { return cancel_order_; }
 
   // Ends the program if the mode is not one of `supported`.
   void Require(std::initializer_list<Mode> supported) const;
 
-  // Measure the starts, from `Begin` to `Started`, and what follows; for kWall
-  // what follows alone.
+  // Measure the starts, from `Begin` to `Started`, and the work after that. For
+  // kWall, measure only the work after `Started`.
   void Begin();
   void Started();
   // Returns the exit code of the program: not zero if a wait did not end, or
@@ -156,7 +158,7 @@ class Workload {
  private:
   static constexpr int kSubmitRounds = 5;
 
-  // Out of line, like a real poll.
+  // Not inlined, like a real poll.
   static bool PollCountdown(void* polls_left);
 
   int64_t NextDelay(uint32_t attempt) {

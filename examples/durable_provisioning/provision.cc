@@ -1,12 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks for instances, and shows how the workers get on until all have ended:
+// Asks for instances, and prints the progress until all waits have ended:
 //
 //   STORE=provisioning.db provision 10000
 //
-// May be killed and started again: an instance that was asked for is not asked
-// for twice.
+// You can kill it and start it again: it never asks for an instance twice.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The store of this example: a file, or a server if STORE is its URL. A program
-// that knows which one it wants needs one line of this.
+// Opens the store of this example: a file, or a server if STORE is its URL. A
+// program with a fixed kind of store needs only one of these lines.
 
 #ifndef WAITER_EXAMPLES_DURABLE_PROVISIONING_STORE_H_
 #define WAITER_EXAMPLES_DURABLE_PROVISIONING_STORE_H_

@@ -5,9 +5,9 @@
 //
 //   STORE=provisioning.db RESULTS=results worker
 //
-// Any number of them may run, and may be killed at any time: the others
-// continue with their waits. Ends after SIGINT or SIGTERM, and gives all waits
-// back.
+// You can run any number of workers, and kill each of them at any time: the
+// others take over its waits. After SIGINT or SIGTERM, a worker gives all its
+// waits back and ends.
 
 #include "waiter/durable/worker.h"
 
@@ -39,8 +39,8 @@
 namespace waiter_examples {
 namespace {
 
-// The API of your cloud stands here. In this one, an instance runs from the
-// time that its arguments say, and each hundredth never does.
+// Replace this with the API of your cloud. Here, an instance runs from the time
+// in its arguments, except that every hundredth instance fails.
 waiter::Poll<std::string> Describe(const waiter::DurablePoll& poll) {
   int64_t runs_at = 0;
   if (!absl::SimpleAtoi(std::string(poll.args), &runs_at)) {
@@ -55,9 +55,9 @@ waiter::Poll<std::string> Describe(const waiter::DurablePoll& poll) {
   return waiter::Success("running");
 }
 
-// Your program takes its results here. This may be called again for the
-// same idempotency key, so it should do nothing twice: here, a reader of the
-// file does not count a line twice.
+// Replace this with the code that takes your results. It must be idempotent,
+// because it may be called again for the same idempotency key. Here, a reader
+// of the file counts equal lines only once.
 absl::Status Publish(int file, const waiter::DurableResult& result) {
   const std::string line =
       absl::StrCat(result.idempotency_key, " ", result.key, " ",

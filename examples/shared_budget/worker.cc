@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// One of many workers that poll an API, whose limit they share by way of Redis:
+// One of many workers that poll an API and share its limit through Redis:
 //
 //   REDIS_URL=redis://127.0.0.1:6379 POLLS_PER_SECOND=20 worker
 //
 // README.md in this folder starts three of them. Each has 50 waits, which would
-// poll more than 100 times per second without a limit, and prints once per
-// second how often it polled. Ends after SIGINT or SIGTERM.
+// poll more than 100 times per second without a limit. Each prints once per
+// second how often it polled, and ends after SIGINT or SIGTERM.
 
 #ifdef WAITER_HAS_HIREDIS
 
@@ -55,7 +55,7 @@ int Run(const char* redis_url, double polls_per_second) {
       {.timeout = absl::InfiniteDuration(),
        .backoff = {.initial_delay = absl::Milliseconds(500), .multiplier = 1},
        .budgets = {.rate_limiter = *limiter}});
-  // Calls of your API stand here. This one never says that it is done.
+  // Replace this with a call of your API. This one is never done.
   const auto call_api = [&polls] {
     ++polls;
     return waiter::PollStatus::kNotReady;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A store that passes all calls on, and lets a test bend the replies:
+// A store that passes on all calls and lets a test change the replies:
 //
 //   BentWaitStore store(inner);
 //   store.claim = [](const ClaimRequest&, absl::StatusOr<ClaimReply>& reply) {
@@ -27,7 +27,7 @@
 
 namespace waiter {
 
-// For one thread. Checks what every request must hold.
+// For one thread. Checks the limits of every request.
 class BentWaitStore final : public WaitStore {
  public:
   template <typename T>
@@ -36,12 +36,12 @@ class BentWaitStore final : public WaitStore {
   explicit BentWaitStore(std::shared_ptr<WaitStore> inner)
       : inner_(std::move(inner)) {}
 
-  // Called with replies, in place of what comes.
+  // If set, these may change the replies.
   std::function<void(const ClaimRequest&, absl::StatusOr<ClaimReply>&)> claim;
   std::function<void(const SettleRequest&, absl::StatusOr<SettleReply>&)>
       settle;
   Bend<EnqueueReply> enqueue;
-  Bend<std::vector<StoredWait>> rows;  // Of `Signal` and `Get`.
+  Bend<std::vector<StoredWait>> rows;  // For `Signal` and `Get`.
   Bend<ScanReply> scan;
   Bend<WaitStats> stats;
   Bend<int64_t> mark;
@@ -50,13 +50,13 @@ class BentWaitStore final : public WaitStore {
   Bend<CheckReply> check;
   Bend<std::vector<FaultyWait>> examine;
   Bend<WaitServer> inspect;
-  // While set, replies of settles and marks are kept, to be given by the test.
+  // If set, replies to settles and marks are kept until the test sends them.
   bool keeps_replies = false;
   std::vector<std::function<void()>> kept;
-  // If not OK, calls have no effect and get this.
+  // If not OK, calls fail with this status and have no effect.
   absl::Status down;
-  // After so many calls the store is away: they get kUnavailable, although they
-  // may have had an effect. Below zero: never.
+  // After this many calls, the store is away: later calls get kUnavailable,
+  // although they may have had an effect. If negative, it is never away.
   int64_t calls_until_away = -1;
   bool is_effect_lost = false;
 

@@ -96,8 +96,8 @@ TEST(ClaimPacerTest, SleepingWaitsLeaveRoom) {
   EXPECT_TRUE(pacer.IsFull(name, true)) << "an eighth is left free";
 }
 
-// Polls what it claims, one wait after the other. Returns how many may be due
-// after so many polls.
+// Claims waits and polls them one by one. Returns how many waits the pacer lets
+// be due after `polls` polls.
 int64_t MaxDueAfter(int polls, nanoseconds poll_time, bool is_limited = false) {
   ClaimPacer pacer(10'000, 250);
   const size_t name = pacer.AddName(
@@ -152,7 +152,7 @@ TEST(ClaimPacerTest, RoomThatIsNotUsedIsGivenUp) {
   EXPECT_EQ(pacer.max_due(name), 8);
 }
 
-// Drives a pacer at random and compares it with counts of its own.
+// Drives a pacer at random and compares it with its own counts.
 class PacerModel {
  public:
   explicit PacerModel(uint64_t seed)
@@ -201,8 +201,8 @@ class PacerModel {
     EXPECT_EQ(pacer_.held(), held_);
   }
 
-  // Once all is released, each partition is claimed from within the longest
-  // gap, in claims as large as can be.
+  // Releases all waits. After that, each partition is claimed from within the
+  // longest gap, in claims that are as large as possible.
   void ExpectRest() {
     for (size_t i = 0; i < owners_.size(); ++i) {
       if (in_flight_[i].has_value()) Reply(i, 0);
@@ -213,7 +213,7 @@ class PacerModel {
     }
     std::vector<bool> claimed(owners_.size());
     const MonotonicTime end = now_ + seconds(31);
-    // An idle worker claims no more often than four times per second.
+    // An idle worker claims at most four times per second.
     size_t left = owners_.size() * 4 * 32;
     for (; now_ < end && left > 0; --left) {
       TakeClaims();
@@ -321,8 +321,8 @@ TEST(ClaimPacerTest, ClaimsAreWithinAllLimitsAndNoPartitionIsForgotten) {
   }
 }
 
-// Workers that share a backlog of waits, each of which ends with its first
-// poll. A poll keeps a thread busy for `poll_time`.
+// Workers that share a backlog. Each wait ends with its first poll, which keeps
+// a thread busy for `poll_time`.
 class Backlog {
  public:
   static constexpr size_t kPartitions = 16;
@@ -375,7 +375,7 @@ class Backlog {
     Membership membership;
     ClaimPacer pacer{10'000, 250};
     std::deque<MonotonicTime> due;
-    std::vector<MonotonicTime> busy_until;  // Of each thread.
+    std::vector<MonotonicTime> busy_until;  // One for each thread.
   };
 
   bool HasWaits() const {
@@ -398,7 +398,7 @@ class Backlog {
     }
   }
 
-  // Returns when the next thread is free that is busy now.
+  // Returns when the next busy thread will be free.
   MonotonicTime StartPolls(Worker& worker, MonotonicTime now) {
     MonotonicTime next = MonotonicTime::max();
     for (MonotonicTime& busy_until : worker.busy_until) {
@@ -416,7 +416,7 @@ class Backlog {
   const nanoseconds poll_time_;
   std::mt19937_64 gen_;
   std::deque<Worker> workers_;
-  std::vector<int64_t> waits_;  // In the store, of each partition.
+  std::vector<int64_t> waits_;  // Waits in the store, by partition.
 };
 
 TEST(ClaimPacerTest, WorkersShareABacklogEvenlyWhateverPollsTake) {

@@ -34,7 +34,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// The world divides names by two.
+// The number of partitions in a `DurableWorld`.
 constexpr int kPartitions = 2;
 
 class DurableCheckTest : public testing::Test {
@@ -59,7 +59,7 @@ class DurableCheckTest : public testing::Test {
     return world_.book->Of(
         {.space = "default", .name = DurableWorld::kName, .index = index});
   }
-  // The partition that has the record of a key.
+  // Returns the partition that has the record of a key.
   WaitBook::Partition& BookOf(const std::string& key) {
     for (int i = 0; i < kPartitions; ++i) {
       if (Book(i).records.contains(key)) return Book(i);
@@ -68,7 +68,7 @@ class DurableCheckTest : public testing::Test {
     return Book(0);
   }
 
-  // Six waits, of which a, b and c have been delivered.
+  // Enqueues six waits, and runs until a, b and c have been delivered.
   void EnqueueAndEndSome() {
     world_.function = [](const DurablePoll& poll) -> Poll<std::string> {
       if (poll.key < "d") return Success("value");
@@ -84,7 +84,7 @@ class DurableCheckTest : public testing::Test {
     ASSERT_EQ(world_.deliveries.size(), 3);
   }
 
-  // Expects this one finding, which a repair removes.
+  // Expects only this finding, and that a repair removes it.
   void ExpectOnly(WaitFault fault, const std::string& key) {
     const absl::StatusOr<DurableCheckReport> report = Check();
     ASSERT_TRUE(report.ok()) << report.status();
@@ -93,7 +93,7 @@ class DurableCheckTest : public testing::Test {
     EXPECT_EQ(report->findings[0].key, key);
     EXPECT_EQ(report->found, 1);
     EXPECT_FALSE(report->is_clean());
-    // Looking changes nothing.
+    // A check without repairs changes nothing.
     EXPECT_EQ(Check()->found, 1);
     EXPECT_EQ(Check(/*repairs=*/true)->found, 1);
     const absl::StatusOr<DurableCheckReport> after = Check();
@@ -229,7 +229,8 @@ TEST_F(DurableCheckTest, PartitionThatMovesIsCountedRoughly) {
   EnqueueAndEndSome();
   int steps = 0;
   int64_t missing = 0;
-  // As if each partition took two steps, with an end between them.
+  // Pretends that each partition takes two steps, and that a wait ends between
+  // them.
   store_->check = [&](absl::StatusOr<CheckReply>& reply) {
     reply->enqueued += missing;
     reply->fence += ++steps;
@@ -254,7 +255,7 @@ TEST_F(DurableCheckTest, PartitionThatMovesIsCountedRoughly) {
   EXPECT_THAT(report->findings, SizeIs(2));
 }
 
-// What a step has found may have been about to change.
+// A wait may look damaged to a step only because it was about to change.
 TEST_F(DurableCheckTest, FindingThatIsSoundAtTheSecondLookDoesNotCount) {
   EnqueueAndEndSome();
   store_->check = [&](absl::StatusOr<CheckReply>& reply) {
@@ -306,7 +307,7 @@ TEST_F(DurableCheckTest, FaultsOfTheServerAreInTheReport) {
   EXPECT_THAT(report->servers[0].faults, ElementsAre("appendonly is no"));
   EXPECT_EQ(report->found, 0);
   EXPECT_FALSE(report->is_clean());
-  // One that refuses the name is checked nevertheless.
+  // The check also runs on a server that refuses the name.
   store_->open = [](absl::StatusOr<int64_t>& reply) {
     reply = absl::FailedPreconditionError("may delete waits");
   };

@@ -38,18 +38,18 @@ bool AreEqual(const DurableResult& a, const DurableResult& b) {
 
 std::string Text(absl::Duration time) { return absl::FormatDuration(time); }
 
-// From a claim until the worker gives the wait back, or has lost it.
+// The time from a claim until the worker gives the wait back or loses it.
 struct Holding {
   int worker = 0;
   absl::Duration claimed;
-  // The store forgot it, or a renewal of it.
+  // The store forgot the claim, or a renewal.
   bool is_forgotten = false;
   int64_t fence = 0;  // The last one.
   std::optional<absl::Duration> given_back = {};
-  // When what the store acknowledged, and has kept, was sent.
+  // When the last renewal was sent that the store acknowledged and kept.
   std::optional<absl::Duration> renewed = {};
-  std::optional<absl::Duration> ended = {};  // When that was first sent.
-  bool is_recorded = false;                  // With all of its polls.
+  std::optional<absl::Duration> ended = {};  // When a result was first sent.
+  bool is_recorded = false;                  // The store knows all its polls.
   std::vector<const DurableHistory::PollSeen*> polls = {};
 };
 
@@ -62,7 +62,7 @@ struct Lease {
 // A result that the store may have forgotten.
 struct ForgottenEnd {
   int worker = 0;
-  absl::Duration sent;  // First; it may have been sent again much later.
+  absl::Duration sent;  // For the first time; maybe again much later.
 };
 
 // Returns the settles of all workers in the order in which they were sent.
@@ -77,11 +77,11 @@ std::vector<const DurableHistory::Settle*> InOrder(
   return order;
 }
 
-// All that is known of one key.
+// The events of one key.
 struct Story {
   std::vector<Holding> holdings = {};
   std::map<std::pair<int, int64_t>, size_t> by_fence = {};
-  std::vector<Lease> leases = {};  // That the store has not forgotten.
+  std::vector<Lease> leases = {};  // Without forgotten ones.
   std::vector<absl::Duration> releases = {};
   bool has_ended = false;
   std::vector<ForgottenEnd> forgotten_ends = {};
@@ -172,7 +172,7 @@ class Checker {
       if (wait == history_.waits.end()) continue;
       if (wait->second.cancelled.has_value()) continue;
       std::vector<absl::Duration> times = story.releases;
-      // Nobody can poll a wait that is gone.
+      // No worker can poll a wait that the store has forgotten.
       if (!IsForgotten(wait->second.enqueued)) {
         times.push_back(wait->second.enqueued + wait->second.first_delay);
       }
@@ -211,7 +211,8 @@ class Checker {
                        });
   }
 
-  // A call without an answer may have had its effect some time later.
+  // Returns whether the store may have forgotten the settle. A call without an
+  // answer may have taken effect up to `kLatestEffect` later.
   bool MayBeForgotten(const DurableHistory::Settle& settle) const {
     if (settle.at.has_value()) return IsForgotten(*settle.at);
     return std::any_of(history_.losses.begin(), history_.losses.end(),
@@ -221,7 +222,7 @@ class Checker {
                        });
   }
 
-  // Whether the store may have forgotten this result of a wait.
+  // Returns whether the store may have forgotten this result of a wait.
   bool IsForgotten(const Story& story, const DurableHistory::Wait& wait,
                    const DurableResult& result) const {
     const absl::Duration end = wait.enqueued + result.elapsed;
@@ -237,7 +238,8 @@ class Checker {
         });
   }
 
-  // Whether there is one of `kind`, or any, of the worker in this time.
+  // Returns whether the worker had a trouble of `kind` in this time, or any
+  // trouble if `kind` is unset.
   bool IsTroubled(int worker, absl::Duration from, absl::Duration to,
                   std::optional<Trouble::Kind> kind) const {
     return std::any_of(
@@ -251,8 +253,8 @@ class Checker {
         });
   }
 
-  // Returns when the troubles of this time, and what follows from them, are
-  // over: `from`, unless there is one within `length` from then on.
+  // Returns the first time, at or after `from`, that is followed by `length`
+  // without troubles or their effects.
   absl::Duration QuietFrom(absl::Duration from, absl::Duration length) const {
     for (bool is_quiet = false; !is_quiet;) {
       is_quiet = true;
@@ -277,8 +279,8 @@ class Checker {
         });
   }
 
-  // Whether the wait may have ended without a poll after this time, as a poll
-  // in flight found its result.
+  // Returns whether the wait may have ended without a poll after this time,
+  // because a poll in flight found its result.
   static bool MayEndWithout(const Story& story, absl::Duration time) {
     return std::any_of(story.holdings.begin(), story.holdings.end(),
                        [time](const Holding& holding) {
@@ -290,7 +292,7 @@ class Checker {
   void CheckNotification(const DurableHistory::Notification& notification) {
     const auto& [at, key] = notification;
     const auto wait = history_.waits.find(key);
-    // A suspect waits for others of its kind.
+    // A suspect waits for other suspects first.
     if (history_.most_after_notify == absl::InfiniteDuration() ||
         wait == history_.waits.end() || wait->second.cancelled.has_value() ||
         history_.marks.contains(key) || IsForgotten(at)) {
@@ -329,8 +331,7 @@ class Checker {
            trouble.to - trouble.from < absl::Seconds(1);
   }
 
-  // Returns for how long all workers stood still in the time in which others
-  // take over.
+  // Returns how long all workers were stopped while others took over.
   absl::Duration StandStillAfter(absl::Duration death) const {
     absl::Duration sum;
     for (const Trouble& trouble : history_.troubles) {
@@ -356,7 +357,7 @@ class Checker {
   }
 
   // Returns the time from the death of a worker until another one polls the
-  // wait; unset if the wait did not need that.
+  // wait. Unset if the wait did not need another worker.
   std::optional<absl::Duration> TimeOfFailover(const std::string& key,
                                                const Story& story,
                                                const Trouble& death) const {
@@ -420,7 +421,7 @@ class Checker {
            settle.action == SettleAction::kEnd;
   }
 
-  // Notes what the worker meant to do, even if the store never did it.
+  // Notes the settle as sent, even if it never took effect.
   void TellIntent(const DurableHistory::Settle& settle, Story& story,
                   Holding& holding) const {
     if (!Stays(settle) && !holding.given_back.has_value()) {
@@ -457,8 +458,8 @@ class Checker {
       holding.is_recorded = true;
     }
     if (settle.action == SettleAction::kEnd) story.has_ended = true;
-    // A release after a result is of a delivery that was refused, even if the
-    // acknowledgement of the result was lost.
+    // After a result, a release comes from a refused delivery, even if the
+    // store's reply about the result was lost.
     if (settle.action == SettleAction::kRelease && !story.has_ended &&
         !story.WasDeliveredBy(settle.sent)) {
       story.releases.push_back(*settle.at + settle.delay);
@@ -505,7 +506,7 @@ class Checker {
     const DurableHistory::PollSeen* highest = nullptr;
     for (const DurableHistory::PollSeen* const poll : story.polls) {
       const absl::Duration last = TimeOf(poll->fence) - third;
-      // It may have begun before it stood still.
+      // The poll may have begun before the worker was stopped.
       const bool may_be_late =
           history_.stops_within_polls &&
           IsTroubled(poll->worker, last - third - history_.blur, poll->time,
@@ -560,7 +561,8 @@ class Checker {
     const DurableHistory::Delivery* first = nullptr;
     for (const DurableHistory::Delivery* const delivery : story.deliveries) {
       const DurableResult& result = delivery->result;
-      // A result of a time that is lost may be found again.
+      // If the enqueue was lost, the wait may have been enqueued and ended
+      // again.
       if (!is_known || IsForgotten(wait->second.enqueued)) continue;
       if (first != nullptr &&
           first->result.idempotency_key != result.idempotency_key) {
@@ -586,7 +588,7 @@ class Checker {
     const auto asked = history_.waits.find(key);
     if (asked == history_.waits.end()) return;
     const DurableHistory::Wait& wait = asked->second;
-    // The wait may be gone, or be that of a later enqueue.
+    // The wait may be gone, or come from a later enqueue.
     if (IsForgotten(wait.enqueued)) return;
     const auto found = history_.rest.results.find(key);
     if (found == history_.rest.results.end()) {
@@ -664,7 +666,7 @@ class Checker {
         continue;
       }
       const absl::Duration poll = holding.polls.back()->time;
-      // That may have been sent long after it came.
+      // The worker may have sent the result long after the wait ended.
       const absl::Duration ended =
           std::min(*holding.ended, wait.enqueued + result.elapsed - slack);
       if (history_.ends_polls &&
@@ -708,8 +710,8 @@ class Checker {
       Add("attempts: ", key, " has ", result.attempts, ", and ",
           story.polls.size(), " polls");
     }
-    // A poll that is in progress when a wait ends by a cancel or its deadline
-    // does not count.
+    // A poll in progress when a cancel or the deadline ends the wait may be
+    // missing from the attempts.
     int64_t recorded = result.reason == StopReason::kCancelled ||
                                result.reason == StopReason::kDeadline
                            ? -1
@@ -723,7 +725,7 @@ class Checker {
           ++polls;
         }
       }
-      // One may have been in progress at the renewal.
+      // A poll may have been in progress at the renewal.
       if (!holding.is_recorded && polls > 0) --polls;
       recorded += polls;
     }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Each check of a history finds what it is for.
+// Tests that each check of a history finds its violation.
 
 #include "tests/durable/durable_history.h"
 
@@ -48,8 +48,8 @@ DurableResult Result(const std::string& key, StopReason reason,
 
 constexpr int64_t kSecond = 1'000'000;
 
-// One wait that succeeded, one that reached its deadline, one cancelled. The
-// fences are the ends of leases.
+// Returns a history of three waits: one succeeded, one reached its deadline,
+// and one was cancelled. The fences are the ends of leases.
 DurableHistory Flawless() {
   DurableHistory history = {.lease = absl::Seconds(15),
                             .most_late = absl::Seconds(2),
@@ -113,7 +113,7 @@ void Lose(DurableHistory& history, int64_t from, int64_t to) {
   history.losses.push_back({absl::Seconds(from), absl::Seconds(to)});
 }
 
-// All are of the worker 0.
+// Adds a trouble of worker 0.
 void Disturb(DurableHistory& history, DurableHistory::Trouble::Kind kind,
              int64_t from, int64_t to) {
   history.troubles.push_back({kind, 0, absl::Seconds(from), absl::Seconds(to)});
@@ -153,10 +153,10 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
       {"delivered", [](auto& h) { h.deliveries.erase(h.deliveries.begin()); }},
       {"delivered", [](auto& h) { h.deliveries[0].is_accepted = false; }},
       {"delivered", [](auto& h) { h.deliveries[0].result.value = "other"; }},
-      // Claimed while it is held.
+      // The wait is claimed while it is held.
       {"leases", [](auto& h) { h.settles.erase(h.settles.begin()); }},
       {"leases", [](auto& h) { h.settles[0].sent = absl::Seconds(12); }},
-      // Two holders with one fence, and one that is lower.
+      // Two holders have the same fence, and then a new fence is lower.
       {"leases",
        [](auto& h) {
          h.claims[3].fence = h.polls[4].fence = h.settles[4].fence =
@@ -165,13 +165,13 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
       {"leases", [](auto& h) { h.settles[2].new_fence = 15 * kSecond; }},
       {"fences",
        [](auto& h) {
-         // The first holder comes late.
+         // The first holder polls late.
          h.claims[0].fence = h.settles[0].fence = h.polls[0].fence =
              25 * kSecond;
          h.polls.insert(h.polls.begin() + 5,
                         {absl::Seconds(12), 0, "a", 25 * kSecond, false});
        }},
-      // In the last third of a lease, and without one.
+      // A poll comes in the last third of a lease, and then without a lease.
       {"within",
        [](auto& h) {
          h.waits["c"].cancelled = absl::Seconds(30);
@@ -190,7 +190,7 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
        }},
       {"early", [](auto& h) { h.waits["c"].cancelled.reset(); }},
       {"attempts", [](auto& h) { h.max_attempts = 1; }},
-      // More than there were polls, and fewer than were recorded.
+      // There are more attempts than polls, and then fewer than recorded polls.
       {"attempts", [](auto& h) { h.polls.erase(h.polls.begin()); }},
       {"attempts",
        [](auto& h) {
@@ -206,7 +206,8 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
            }
          }
        }},
-      // A third of a lease after the cancel, though a hold would have told.
+      // A poll comes a third of a lease after the cancel, although the renewal
+      // would have reported the cancel.
       {"cancel",
        [](auto& h) {
          h.settles[3].sent = absl::Seconds(14);
@@ -241,7 +242,7 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
   }
 }
 
-// The holder of "b" dies while it waits with it for the deadline.
+// Returns a history in which the holder of "b" dies before the deadline of "b".
 DurableHistory WithADeath() {
   DurableHistory history = Flawless();
   history.failover = absl::Seconds(2);
@@ -270,7 +271,7 @@ TEST(DurableHistoryTest, FailoverIsNotMeasuredDuringOtherTroubles) {
       {Kind::kCut, 1, absl::Seconds(20), absl::Seconds(21)});
   EXPECT_EQ(MeasureFailover(history).waits, 0);
 
-  // A moment in which all stood still extends the limit.
+  // A short stop of all workers extends the limit.
   history.troubles.back() = {Kind::kStopped, DurableHistory::kAllWorkers,
                              absl::Seconds(20), absl::Seconds(20.5)};
   EXPECT_EQ(MeasureFailover(history).waits, 1);
@@ -278,7 +279,7 @@ TEST(DurableHistoryTest, FailoverIsNotMeasuredDuringOtherTroubles) {
   EXPECT_THAT(Violations(history), IsEmpty());
 }
 
-// What explains a violation, by what was done to the workers and the store.
+// Each case breaks a rule, and then adds the fault that explains it.
 TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
   using Kind = DurableHistory::Trouble::Kind;
   struct Case {
@@ -316,7 +317,7 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
          h.deliveries[0].result.value = "lost";
        },
        [](auto& h) { Lose(h, 11, 12); }},
-      // The end that is lost is a second one, long after the result.
+      // The lost end was sent again, long after the result.
       {"same-result",
        [](auto& h) {
          h.deliveries.push_back(h.deliveries[0]);
@@ -327,7 +328,7 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
          h.settles.back().at = absl::Seconds(35);
        },
        [](auto& h) { Lose(h, 35, 36); }},
-      // The same with the first one, by a worker that stood still.
+      // The lost end was sent once, late, by a worker that had been stopped.
       {"same-result",
        [](auto& h) {
          h.deliveries.push_back(h.deliveries[0]);
@@ -345,7 +346,8 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
       {"lateness",
        [](auto& h) { h.settles[0].delay = absl::Milliseconds(7999); },
        [](auto& h) { Disturb(h, Kind::kDead, 2, 2); }},
-      // The enqueue is lost, but not the time at which a poll is due.
+      // The enqueue is lost, but the time at which the poll is due is not in
+      // the loss.
       {"lateness",
        [](auto& h) {
          h.waits["d"] = {.enqueued = absl::Seconds(20),
@@ -354,8 +356,8 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
                          .first_delay = absl::Seconds(5)};
        },
        [](auto& h) { Lose(h, 20, 21); }},
-      // A delivery is refused, of a result of which nobody was told that it was
-      // recorded.
+      // A delivery is refused. The worker got no reply that says that its
+      // result was recorded.
       {"lateness",
        [](auto& h) {
          h.settles[4].at = std::nullopt;

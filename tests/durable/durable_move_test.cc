@@ -69,7 +69,7 @@ class DurableMoveTest : public testing::Test {
     return Move(from_store_, to_store_);
   }
 
-  // Polls of a worker that leaves again.
+  // Runs a worker for `time`, after which it leaves.
   static void Work(DurableWorld& world, absl::Duration time) {
     DurableWorld::Worker& worker = world.AddWorker();
     world.Run(time);
@@ -224,7 +224,7 @@ TEST_F(DurableMoveTest, WaitsThatCannotMoveAreCounted) {
   EXPECT_EQ(to_.Get("other").args, "other args");
 }
 
-// Whatever call fails, no wait is lost, and the next move completes it.
+// No wait is lost if any call fails, and the next move moves all waits.
 TEST_F(DurableMoveTest, MoveThatIsInterruptedAnywhereIsCompletedByTheNext) {
   int interrupted = 0;
   int64_t waits = 0;
@@ -250,7 +250,7 @@ TEST_F(DurableMoveTest, MoveThatIsInterruptedAnywhereIsCompletedByTheNext) {
                       to_.Get(key).phase == Phase::kPending)
               << key;
         }
-        // The lease and the heartbeat of a move that ended early pass.
+        // Lets the lease and the heartbeat of an interrupted move expire.
         Run(absl::Minutes(2));
         ASSERT_TRUE(Move().ok());
         EXPECT_EQ(to_.Stats().pending, waits);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the hooks of observers of durable waits, on simulated time: each time
-// that a worker holds a wait is one wait for them.
+// Tests the hooks of observers of durable waits, on simulated time. To an
+// observer, each time that a worker holds a wait is a separate wait.
 
 #include <cstdint>
 #include <set>
@@ -27,7 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// Writes down the hooks of the waits of some workers.
+// Records the hooks of the waits of some workers.
 class Transcript : public WaitObserver {
  public:
   const std::vector<std::string>& lines() const { return lines_; }
@@ -140,8 +140,8 @@ TEST_P(DurableObserversTest, WorkerThatIsDestroyedGivesItsWaitsBack) {
                                          "a is done: cancelled after 1"));
 }
 
-// Deliveries, and the beginning of a wait that no worker has polled, are not
-// waits of the program.
+// To an observer of the program, deliveries are not waits, and neither is the
+// beginning of a wait that no worker has polled.
 TEST_P(DurableObserversTest, ObserverOfTheProgramSeesNothingElse) {
   ObserveEveryWait(Unowned(second));
   AddWorker(first);

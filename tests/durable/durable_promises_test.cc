@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of the headers of durable waits at their edges: odd stores, odd
-// arguments, and functions that destroy what calls them.
+// Tests the promises of the headers of durable waits in edge cases: odd stores,
+// odd arguments, and functions that destroy their callers.
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,8 @@ std::vector<DurableRequest> Requests(int count) {
   return requests;
 }
 
-// A client and workers of one name on one store, which a test may bend.
+// A client and workers of one name on one store, whose replies a test may
+// change.
 class Bench {
  public:
   using Step = std::function<void(absl::StatusOr<int64_t>)>;
@@ -188,7 +189,7 @@ class Bench {
         });
   }
 
-  // The errors of all calls with these.
+  // Returns the errors of all calls with this name and key.
   std::vector<absl::Status> Errors(const std::string& name,
                                    const std::string& key) {
     return {Enqueue({.key = key}, name).status(),
@@ -906,7 +907,7 @@ TEST(DurablePromisesTest, FullPartitionRefusesAndOthersMayTake) {
   }
   EXPECT_LE(bench.Stats()->pending, 20);
   EXPECT_GE(bench.Stats()->pending, 10);
-  // Those that are there may still be joined.
+  // Enqueues of existing keys still succeed.
   const DurableClient::Listed listed = *bench.List("");
   for (const DurableStatus& wait : listed.waits) {
     EXPECT_FALSE(*bench.Enqueue({.key = wait.key}));
@@ -981,7 +982,7 @@ TEST(DurablePromisesTest, EveryCallOfAnotherDivisionIsRefused) {
   EXPECT_FALSE(bench.Get("a")->is_cancelled);
 }
 
-// Whichever of the threads that claim and that poll is faster.
+// The order in which threads claim and poll must not matter.
 TEST(DurablePromisesTest, CancelledWaitsAreNotPolledByTheThreadsOfAnEngine) {
   constexpr int kWaits = 10'000;
   const auto store =
@@ -1038,7 +1039,7 @@ TEST(DurablePromisesTest, RefusalOfTheStoreIsToldUntilItOpensTheName) {
   auto client = *DurableClient::Make(bench.store, {.partitions = 2});
   absl::Status error;
   client->Get("job", "a", [&](const auto& got) { error = got.status(); });
-  // Other calls of the worker succeed in the meantime.
+  // Other calls of the worker succeed while the store refuses the name.
   for (int i = 0; i < 30; ++i) {
     bench.Run(absl::Seconds(1));
     EXPECT_THAT(worker.State().last_error,
@@ -1058,7 +1059,7 @@ TEST(DurablePromisesTest, NameThatSomebodyDividedAnewIsTold) {
   DurableWaits& worker = bench.AddWorker();
   bench.Run(absl::Seconds(5));
   EXPECT_TRUE(worker.State().last_error.ok());
-  // As after a FLUSHALL.
+  // The store is empty, as after a FLUSHALL.
   *bench.book = WaitBook();
   EXPECT_EQ(bench.book->Open("default", "job", 8), 8);
   bench.Run(absl::Seconds(40));
@@ -1067,7 +1068,7 @@ TEST(DurablePromisesTest, NameThatSomebodyDividedAnewIsTold) {
                        HasSubstr("job has 8 partitions in the store")));
 }
 
-// Waits that a worker gives back at its end need not wait for their leases.
+// If a worker gives its waits back, others need not wait for its leases to end.
 TEST(DurablePromisesTest, WorkerThatIsDestroyedGivesBackWhatItHolds) {
   Bench bench;
   bench.policy.backoff = Every(absl::Seconds(1));
@@ -1087,7 +1088,7 @@ TEST(DurablePromisesTest, WorkerThatIsDestroyedGivesBackWhatItHolds) {
   EXPECT_THAT(bench.polls, SizeIs(Ge(10)));
 }
 
-// Workers whose stores a test may bend.
+// Workers with stores whose replies a test may change.
 class BentWorld : public DurableWorld {
  public:
   BentWorld() {
@@ -1103,18 +1104,18 @@ TEST(DurablePromisesTest, WorkerLooksOftenOnceTheOthersAreGone) {
   BentWorld world;
   world.AddWorker();
   world.stores[0]->beat = [](auto& workers) {
-    // At least two of so many come before this worker.
+    // At least two of these workers rank before this one.
     for (int i = 0; i < 10'000; ++i) workers->push_back(absl::StrCat(i));
   };
   world.Run(absl::Seconds(6));
   world.stores[0]->beat = nullptr;
   (void)world.Enqueue({.key = "a"});
-  world.Run(absl::Seconds(5));  // Within a beat.
+  world.Run(absl::Seconds(5));  // Shorter than a heartbeat.
   EXPECT_THAT(world.polls, SizeIs(1));
 }
 
-// Two renewals wait for the answer to a first one, and the later one has the
-// record.
+// Two renewals are due before the first one has a reply. The next one that is
+// sent must have the newest record.
 TEST(DurablePromisesTest, RenewalHasTheNewestRecord) {
   BentWorld world;
   world.options.lease = absl::Seconds(6);
@@ -1134,8 +1135,9 @@ TEST(DurablePromisesTest, RenewalHasTheNewestRecord) {
   EXPECT_EQ(world.Get("a").attempts, 3);
 }
 
-// The worker delivers what another one recorded meanwhile, with a renewal from
-// before that was never sent.
+// A renewal is still unsent when the worker loses its lease. It must not be
+// sent after the worker claims the wait again, to deliver a result that another
+// worker recorded.
 TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   BentWorld world;
   world.options.lease = absl::Seconds(6);
@@ -1146,7 +1148,7 @@ TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   };
   world.handler = [&](const DurableResult&) -> absl::Status {
     if (world.deliveries.back().worker == 1) return absl::InternalError("no");
-    // The worker sends what it asks for within 5 ms, and nothing after that.
+    // The worker sends its writes within 5 ms, and is killed after that.
     world.clock.CallAt(world.clock.Elapsed() + absl::Milliseconds(6),
                        [&] { world.worker(0).Kill(); });
     return absl::OkStatus();
@@ -1158,7 +1160,7 @@ TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   world.Run(absl::Seconds(6));
   ASSERT_EQ(worker.waits().State().held, 0);
   ASSERT_THAT(world.stores[0]->kept, SizeIs(1));
-  // The lease that is not known ends at 8 s.
+  // The renewed lease ends at 8 s, but the worker has no reply to the renewal.
   worker.StopUntil(absl::Seconds(9));
   world.AddWorker();
   world.Run(absl::Seconds(1.6));
@@ -1174,8 +1176,8 @@ TEST(DurablePromisesTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   EXPECT_THAT(world.polls, SizeIs(polls));
 }
 
-// A suspect is lost while the store notes that it will be polled alone, and is
-// claimed again.
+// The worker loses a suspect while it waits for the reply to the mark, and
+// claims the suspect again.
 TEST(DurablePromisesTest, SuspectThatWasLostLetsTheNextOneBePolled) {
   BentWorld world;
   world.policy.backoff = Every(absl::Seconds(1));
@@ -1223,7 +1225,7 @@ TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
   bench.AddWorker();
   bench.Run(absl::Seconds(3));
   EXPECT_THAT(crashes, testing::Each(0));
-  // Nothing that it writes arrives.
+  // The worker's last writes do not arrive.
   bench.store->down = absl::UnavailableError("down");
   bench.workers[0] = nullptr;
   bench.store->down = absl::OkStatus();
@@ -1233,12 +1235,12 @@ TEST(DurablePromisesTest, PollsKnowHowManyHoldersVanished) {
   ASSERT_THAT(crashes, SizeIs(Ge(1)));
   EXPECT_EQ(crashes.front(), 1);
   crashes.clear();
-  // Its first renewal clears the suspicion.
+  // The new worker's first renewal clears the count of crashes.
   bench.Run(absl::Seconds(10));
   EXPECT_EQ(crashes.back(), 0);
 }
 
-// What it cannot poll soon stays in the store, for others.
+// Waits that the worker cannot poll soon stay in the store, for others.
 TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
   Bench bench;
   bench.policy.budgets.rate_limiter = std::make_shared<OnePerSecond>();
@@ -1251,11 +1253,11 @@ TEST(DurablePromisesTest, WorkerWithALimiterClaimsOneBatchAhead) {
     bench.Run(absl::Seconds(1));
     most = std::max(most, worker.State().held);
   }
-  // Waits that were polled are given back, as their delays are long.
+  // The worker gives polled waits back, because their delays are long.
   EXPECT_LE(most, 20);
   EXPECT_THAT(bench.polls, SizeIs(AllOf(Ge(55), testing::Le(61))));
   EXPECT_EQ(worker.State().lost, 0);
-  // It asks for many at a time.
+  // The worker claims many waits at a time.
   EXPECT_LE(bench.store->claims, 40 + 60 * 8);
 }
 
@@ -1272,7 +1274,7 @@ TEST(DurablePromisesTest, WorkerThatPollsNothingLeavesTheWaitsToOthers) {
                              })
                   .ok());
   waits->Start();
-  // Nobody calls `RunDue`, so that it polls nothing.
+  // The worker polls nothing, because the test does not call `RunDue`.
   bench.Run(absl::Seconds(10));
   EXPECT_EQ(waits->State().held, 8);
   // Once it polls, it claims the others.
@@ -1297,13 +1299,13 @@ TEST(DurablePromisesTest, ReleasesOfPollsThatAreCloseShareACall) {
   bench.store->settle = [&](const auto&, auto&) { ++releases; };
   bench.Run(absl::Seconds(2), absl::Milliseconds(1));
   EXPECT_THAT(bench.polls, SizeIs(40));
-  // 200 ms of polls, and 50 ms each.
+  // The polls take 200 ms, and each call covers 50 ms.
   EXPECT_LE(releases, 5);
   bench.Run(absl::Seconds(10), absl::Milliseconds(1));
   EXPECT_THAT(bench.polls, SizeIs(80));
 }
 
-// The claim from before the release did not know of it.
+// The reply to an earlier claim does not include the release.
 TEST(DurablePromisesTest, WaitThatIsGivenBackForAShortTimeIsPolledInTime) {
   Bench bench;
   bench.options.max_held = 16;
@@ -1316,7 +1318,7 @@ TEST(DurablePromisesTest, WaitThatIsGivenBackForAShortTimeIsPolledInTime) {
   EXPECT_THAT(bench.polls, SizeIs(Ge(14 * 95)));
 }
 
-// The delays are too short to give the waits back, but others are due.
+// The delays are too short to give the waits back, but other waits are due.
 TEST(DurablePromisesTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
   Bench bench;
   bench.options.max_held = 400;
@@ -1335,12 +1337,13 @@ TEST(DurablePromisesTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
   const int64_t polls = worker.State().polls;
   bench.Run(absl::Seconds(10), absl::Milliseconds(1));
   EXPECT_GE(worker.State().polls - polls, 1200 * 4);
-  // A claim of what is left of a batch is smaller.
+  // Claims for the rest of a batch are smaller.
   EXPECT_GE(4 * whole, 3 * claims);
   EXPECT_EQ(worker.State().lost, 0);
 }
 
-// Their polls together keep the rate, and each has its part of the waits.
+// The workers' polls together keep the rate, and each worker has its share of
+// the waits.
 TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
   constexpr int kWorkers = 3;
   constexpr int kRate = 30;
@@ -1358,7 +1361,7 @@ TEST(DurablePromisesTest, WorkersShareARateAndTheWaitsThatWantIt) {
     bench.policy.budgets.rate_limiter = limiters.back();
     bench.AddWorker();
   }
-  // Until all know of each other.
+  // After this time, all workers know each other.
   bench.Run(absl::Seconds(10));
   bench.polls.clear();
   std::vector<int64_t> before;
@@ -1437,7 +1440,7 @@ TEST(DurablePromisesTest, ResultCanBeWaitedForElsewhere) {
   EXPECT_THAT(results.at("none").status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("job none")));
   EXPECT_THAT(results, SizeIs(1));
-  // The store may be away in the meantime.
+  // The store may be away for a while.
   bench.store->down = absl::UnavailableError("down");
   run(absl::Seconds(5));
   bench.store->down = absl::OkStatus();

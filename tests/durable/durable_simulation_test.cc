@@ -1,10 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Workers that are killed and stopped, on a network that loses, delays and
-// doubles calls, with a store that is away and forgets what it did last:
-// whatever happens, the history of the waits is flawless. Mutants of the store
-// prove that it would not be if one of the rules were broken. More seeds:
+// Runs workers that are killed and stopped, on a network that loses, delays and
+// doubles calls. The store becomes unavailable and loses its last writes. The
+// history of the waits must always be flawless. Mutants of the store and the
+// workers show that each check finds a broken rule. To run more seeds, use
 // --test_env=WAITER_TEST_SEEDS=1000000.
 
 #include <algorithm>
@@ -53,22 +53,22 @@ uint64_t SeedCount() {
   return given != nullptr && absl::SimpleAtoi(given, &count) ? count : 100;
 }
 
-// What is wrong in a run.
+// A defect of the store or the workers.
 struct Mutant {
   const char* name = "None";
-  const char* check = "";  // That finds it.
+  const char* check = "";  // The check that finds it.
   WaitBook::Mutant book = WaitBook::Mutant::kNone;
   bool claims_by_worker_time = false;
   bool retries_unknown = false;
-  bool forgets_secretly = false;  // The store, its last seconds.
-  bool succeeds_early = false;    // The status function.
-  bool overlooks = false;         // The same, success.
-  bool ends_early = false;        // The limit of attempts.
+  bool forgets_secretly = false;  // The history lacks the store's losses.
+  bool succeeds_early = false;    // Polls succeed a minute too early.
+  bool overlooks = false;         // Half of the polls miss a success.
+  bool ends_early = false;        // The limit of attempts is too low.
 };
 
 constexpr absl::Duration kNever = -absl::InfiniteDuration();
 
-// Runs one world to its end, and returns what is wrong with its history.
+// Runs one world until all waits have ended, and returns the violations.
 class Chaos {
  public:
   explicit Chaos(uint64_t seed, const Mutant& mutant = {})
@@ -113,26 +113,27 @@ class Chaos {
       history_.ends_polls = true;
     }
     if (is_roomy_) {
-      // Longest time between two looks, a call of the store and one of the API.
+      // The sum of the maximum time between two claims and the times of a call
+      // of the store and of the API.
       history_.most_late = absl::Milliseconds(260);
       history_.most_after_notify = absl::Seconds(1);
       if (world_.form == Form::kBatch) {
         history_.most_late += world_.batches.window;
         history_.most_after_notify += world_.batches.window;
-        // Waits that wait for their batch take no room of others.
+        // Waits that wait for their batch must not delay the claims of others.
         world_.options.claim_batch = 100;
       }
     }
     if (mutant_.ends_early) world_.policy.max_attempts = 6;
   }
 
-  // The last run.
+  // The history of the last run.
   const DurableHistory& history() const { return history_; }
 
   std::vector<std::string> Run() {
     for (int i = 0; i < 20; ++i) EnqueueOne();
     for (int i = absl::Uniform(gen_, 1, 4); i > 0; --i) AddWorker();
-    // Until then, nobody looked.
+    // No worker looked for waits until now.
     Note(DurableHistory::Trouble::Kind::kCut, DurableHistory::kAllWorkers,
          world_.clock.Elapsed());
     const absl::Duration end = world_.clock.Elapsed() + absl::Minutes(2);
@@ -145,7 +146,7 @@ class Chaos {
       }
     }
     Heal();
-    // The last ones are polled in time.
+    // After the recovery, polls must be in time.
     absl::Duration quiet = world_.clock.Elapsed();
     for (const DurableHistory::Trouble& trouble : history_.troubles) {
       quiet = std::max(quiet, trouble.to);
@@ -194,7 +195,7 @@ class Chaos {
     }
     ready_[key] = wait.ready;
     if (!world_.Enqueue(request).ok()) return;
-    // The store may have got it until now.
+    // Until now, the store may have enqueued it.
     history_.waits[key] = wait;
   }
 
@@ -236,7 +237,7 @@ class Chaos {
     return trip;
   }
 
-  // A trouble until `to`.
+  // Adds a trouble from now until `to`.
   void Note(DurableHistory::Trouble::Kind kind, int worker, absl::Duration to) {
     history_.troubles.push_back({kind, worker, world_.clock.Elapsed(), to});
   }
@@ -254,7 +255,7 @@ class Chaos {
     NoteIfDeserted();
   }
 
-  // Without a worker that claims waits, all are late until the next one comes.
+  // If no worker claims waits, all waits are late until the next worker starts.
   void NoteIfDeserted() {
     for (int i = 0; i < static_cast<int>(world_.size()); ++i) {
       if (!Worker(i).is_dead() && !drained_.contains(i)) return;
@@ -316,7 +317,7 @@ class Chaos {
         }
         break;
       case 6:
-        // The wait is there, unless the store has lost it.
+        // The wait exists already, unless the store has lost it.
         (void)world_.Enqueue({.key = AnyKey()});
         break;
       case 7:
@@ -330,7 +331,7 @@ class Chaos {
         if (absl::Bernoulli(gen_, 0.7)) break;
         snapshot_ = *world_.book;
         snapshot_time_ = world_.clock.Elapsed();
-        // Such an enqueue is forgotten, and such a cancel.
+        // The store will forget this enqueue and this cancel.
         if (absl::Bernoulli(gen_, 0.3)) EnqueueOne();
         if (absl::Bernoulli(gen_, 0.3)) CancelOne(AnyKey());
         break;
@@ -356,7 +357,7 @@ class Chaos {
         wait == history_.waits.end()) {
       return;
     }
-    // What the store forgot has to be asked for again.
+    // A cancel that the store forgot counts from its repetition.
     const absl::Duration now = world_.clock.Elapsed();
     if (!wait->second.cancelled.has_value() ||
         *wait->second.cancelled >= last_loss_) {
@@ -364,7 +365,7 @@ class Chaos {
     }
   }
 
-  // The store falls back to its snapshot.
+  // Returns the store to its snapshot.
   void LoseTheLast() {
     *world_.book = *std::move(snapshot_);
     snapshot_.reset();
@@ -453,7 +454,8 @@ TEST(DurableSimulationTest, HistoryIsFlawlessWhateverBreaks) {
   }
 }
 
-// Returns what the workers did, in the order of the history.
+// Returns the polls and settles of the workers, each in the order of the
+// history.
 std::vector<std::string> Deeds(const DurableHistory& history) {
   std::vector<std::string> deeds;
   for (const auto& poll : history.polls) {
@@ -485,7 +487,7 @@ class DurableMutantTest : public testing::TestWithParam<Mutant> {};
 INSTANTIATE_TEST_SUITE_P(
     Mutants, DurableMutantTest,
     testing::Values(
-        // Those of code that is easily written so.
+        // Mistakes that are easy to make.
         Mutant{.name = "SettleWithoutFence",
                .check = "leases",
                .book = WaitBook::Mutant::kSettlesWithoutFence},
@@ -501,7 +503,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{.name = "CrashCountedAsCertain",
                .check = "crashes",
                .book = WaitBook::Mutant::kCountsCrashes},
-        // For each check.
+        // One defect for each other check.
         Mutant{.name = "LostEnqueue",
                .check = "one-result",
                .book = WaitBook::Mutant::kForgetsEnqueues},

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What durable waits promise, on simulated time.
+// Tests the promises of durable waits on simulated time.
 
 #include <algorithm>
 #include <cstddef>
@@ -129,7 +129,8 @@ TEST_P(DurableWaitsTest, WaitIsDueAtItsTimeThoughItsReleaseWaitsForOthers) {
   for (size_t i = 1; i < 5; ++i) {
     const absl::Duration gap = world.polls[i].time - world.polls[i - 1].time;
     EXPECT_GE(gap, absl::Seconds(10) - absl::Microseconds(1));
-    // A look at most every 5 ms, a claim, and a call for others.
+    // The worker looks for due waits at most every 5 ms. The rest is time for
+    // the calls.
     EXPECT_LE(gap, absl::Seconds(10) + absl::Milliseconds(6) + batches);
   }
 }
@@ -223,7 +224,7 @@ TEST_P(DurableWaitsTest, WaitsOfOneOfManyAreTakenByTheOthers) {
   world.Run(absl::Seconds(20));
   std::map<std::string, int> holders;
   for (const auto& poll : world.polls) holders[poll.key] = poll.worker;
-  // The one that holds the most.
+  // The victim is the worker that holds the most waits.
   std::map<int, int> counts;
   for (const auto& [key, worker] : holders) ++counts[worker];
   const int victim = std::max_element(counts.begin(), counts.end(),
@@ -272,7 +273,7 @@ TEST_P(DurableWaitsTest, StoppedWorkerFindsItsWaitsLostAndPollsNoMore) {
   first.StopUntil(world.clock.Elapsed() + absl::Minutes(1));
   const absl::Duration stopped = world.clock.Elapsed();
   world.Run(absl::Seconds(70));
-  // By turns, and never both.
+  // After the stop, only the second worker polls.
   int64_t fence = 0;
   absl::Duration taken_over = absl::InfiniteDuration();
   int polls = 0;
@@ -307,14 +308,14 @@ TEST_P(DurableWaitsTest, WorkerThatIsCutOffDoesNotPollInTheLastThirdOfALease) {
     EXPECT_LE(poll.time, end - world.options.lease / 3);
     last = poll.time;
   }
-  // It continues as long as it may.
+  // The worker polls as long as its lease allows.
   EXPECT_GT(last, cut_off + absl::Seconds(5));
   EXPECT_LE(last, cut_off + world.options.lease * 2 / 3);
   EXPECT_EQ(worker.waits().State().held, 0);
 }
 
-// A poll ends, and its wait is to be given back, while a renewal with an older
-// record has no answer.
+// A poll ends and its wait must be given back, while a renewal with an older
+// record is still unanswered.
 TEST_P(DurableWaitsTest, AttemptsArePartOfAReleaseAfterALostRenewal) {
   world.policy.backoff = {.initial_delay = absl::Seconds(4.9),
                           .max_delay = absl::Hours(1),
@@ -372,7 +373,7 @@ TEST_P(DurableWaitsTest, DeadlineIsThatOfTheEnqueueAndHasOneLastPoll) {
   world.policy.timeout = absl::Minutes(1);
   (void)world.Enqueue({.key = "a"});
   (void)world.Enqueue({.key = "b", .timeout = absl::Hours(4)});
-  world.Run(absl::Hours(3));  // Nobody runs.
+  world.Run(absl::Hours(3));  // No worker runs.
   world.AddWorker();
   world.Run(absl::Seconds(5));
   ASSERT_THAT(world.deliveries, SizeIs(1));
@@ -451,7 +452,7 @@ TEST_P(DurableWaitsTest, NotifyOutlivesAWorkerThatLeavesBeforeThePoll) {
   (void)world.Enqueue({.key = "a"});
   world.Run(absl::Minutes(1));
   ASSERT_THAT(world.polls, SizeIs(1));
-  // It claims the wait, but its engine does not run.
+  // The first worker claims the wait, but its engine does not run.
   first.store().set_after([] {});
   world.Notify("a");
   world.Run(absl::Seconds(2));
@@ -624,7 +625,7 @@ TEST_P(DurableWaitsTest, ResultThatIsTooLongIsAFailure) {
 
 TEST_P(DurableWaitsTest, LateResultOfALostLeaseIsNotRecorded) {
   world.function = [&](const DurablePoll&) -> Poll<std::string> {
-    // The first poll stands still with its process, for longer than a lease.
+    // The process is stopped in the first poll, for longer than a lease.
     if (world.polls.size() == 1) {
       world.worker(0).StopUntil(world.clock.Elapsed() + absl::Seconds(40));
       return Success("late");

@@ -43,7 +43,7 @@
 
 namespace waiter {
 
-// How polls are asked for.
+// The kind of status function that workers register.
 enum class Form { kOneByOne, kAsync, kBatch };
 
 inline const char* FormName(Form form) {
@@ -58,7 +58,7 @@ inline const char* FormName(Form form) {
   return "";
 }
 
-// Equal delays.
+// Returns a backoff with equal delays.
 inline BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay, .max_delay = delay, .jitter = Jitter::None()};
 }
@@ -83,17 +83,17 @@ class DurableWorld {
       waits_->Start();
     }
 
-    // The process is gone immediately.
+    // Ends the process immediately, as kill -9 does.
     void Kill() {
       is_dead_ = true;
       store_->Die();
     }
-    // The process ends in an orderly way.
+    // Ends the process in an orderly way.
     void Leave() {
       is_dead_ = true;
       waits_ = nullptr;
     }
-    // The process stands still, and continues at `time`.
+    // Stops the process, which continues at `time`.
     void StopUntil(absl::Duration time) {
       stopped_until_ = time;
       store_->StopUntil(time);
@@ -104,7 +104,7 @@ class DurableWorld {
     DurableWaits& waits() { return *waits_; }
     MemoryWaitStore& store() { return *store_; }
 
-    // Does what is due on the engine, and comes back for the rest.
+    // Runs the work that is due on the engine, and schedules the next call.
     void Pump() {
       if (is_dead_ || is_pumping_ || world_.clock.Elapsed() < stopped_until_) {
         return;
@@ -209,19 +209,19 @@ class DurableWorld {
     absl::Duration time;
     int worker;
     DurableResult result;
-    bool is_accepted = false;  // By the handler.
+    bool is_accepted = false;  // The handler returned OK.
   };
 
   DurableWorld()
       : client_store_(std::make_shared<MemoryWaitStore>(clock, book)),
         client(*DurableClient::Make(client_store_, {.partitions = 2})) {}
   ~DurableWorld() {
-    // Their engines may not call back into this any more.
+    // The workers' engines must not call back into this any more.
     for (const auto& worker : workers_) worker->Kill();
     workers_.clear();
   }
 
-  // Its id depends on how many there were, so that a seed repeats its run.
+  // Numbers the ids of workers, so that a seed repeats its run.
   Worker& AddWorker() {
     options.worker = absl::StrCat("worker", workers_.size());
     workers_.push_back(std::make_unique<Worker>(
@@ -233,7 +233,7 @@ class DurableWorld {
 
   void Run(absl::Duration time) { clock.AdvanceTime(time); }
 
-  // Both run the clock until the answer.
+  // These run the clock until the reply has come.
   absl::StatusOr<bool> Enqueue(DurableRequest request) {
     std::optional<absl::StatusOr<bool>> created;
     client->Enqueue(kName, std::move(request),
@@ -276,7 +276,7 @@ class DurableWorld {
   SimulatedClock clock{SimulatedClock::Mode::kManual};
   const std::shared_ptr<WaitBook> book = std::make_shared<WaitBook>();
 
-  // Of workers that are added later.
+  // The options of workers that are added later.
   DurableWaitsOptions options = {
       .threads = 0, .partitions = 2, .lease = absl::Seconds(15)};
   WaitOptions policy = {.timeout = absl::Hours(1),
@@ -284,12 +284,12 @@ class DurableWorld {
   Form form = Form::kOneByOne;
   DurableNameOptions name_options = {};
   BatchOptions batches = {};
-  absl::Duration answer_time;  // Of `Form::kAsync`.
-  // What stands between a worker and its store, if it is set.
+  absl::Duration answer_time;  // Time of a poll of `Form::kAsync`.
+  // If set, wraps the store of each worker.
   std::function<std::shared_ptr<WaitStore>(int worker,
                                            std::shared_ptr<WaitStore> store)>
       wrap;
-  // What polls find and what handlers return, in all processes.
+  // The status function and the handler of all workers.
   std::function<Poll<std::string>(const DurablePoll&)> function =
       [](const DurablePoll&) -> Poll<std::string> { return NotReady(); };
   std::function<absl::Status(const DurableResult&)> handler =
@@ -297,7 +297,7 @@ class DurableWorld {
 
   std::vector<PollSeen> polls;
   std::vector<Delivery> deliveries;
-  std::vector<size_t> calls;  // Waits in each of `Form::kBatch`.
+  std::vector<size_t> calls;  // Sizes of the batches of `Form::kBatch`.
 
  private:
   const std::shared_ptr<MemoryWaitStore> client_store_;

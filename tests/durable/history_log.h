@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Writes what a worker got from the store and asked for into a history:
+// Adds a worker's calls of the store and their replies to a history:
 //
 //   HistoryLog log(history, /*worker=*/3, [&] { return clock.Elapsed(); });
 
@@ -33,7 +33,7 @@ class HistoryLog final : public WaitLog {
       : history_(history), worker_(worker), now_(std::move(now)) {}
 
   void Claimed(const ClaimReply& reply) override {
-    // The store may say that it is later than it is.
+    // The store's clock may be ahead.
     const absl::Duration at = std::min(TimeOf(reply.now_us), now_());
     for (const ClaimedWait& wait : reply.waits) {
       history_.claims.push_back({at, worker_, wait.key, reply.fence});
@@ -74,7 +74,7 @@ class HistoryLog final : public WaitLog {
   DurableHistory& history_;
   const int worker_;
   const std::function<absl::Duration()> now_;
-  // First settle of each call, and their number.
+  // The first settle of each call, and the number of its settles.
   std::map<int64_t, std::pair<size_t, size_t>> sent_;
 };
 

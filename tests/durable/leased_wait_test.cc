@@ -43,11 +43,11 @@ constexpr MonotonicTime kNow = MonotonicTime(seconds(1000));
 constexpr WaitLease kLease = {DueNumber(7), kNow + seconds(15)};
 constexpr WaitLease kNextLease = {DueNumber(9), kNow + seconds(20)};
 
-// A letter for each state, in their order; a dot for no transition.
+// A letter for each state, in order. A dot in the table is no transition.
 constexpr std::string_view kLetters = "CUDSPLREFVAXG";
 
-// Rows are states, columns are events in their order: suspect, start, start
-// due, poll, sleep, give back, suspended, end, fetch, deliver, skip, accepted,
+// Rows are states, and columns are events, in order: suspect, start, start due,
+// poll, sleep, give back, suspended, end, fetch, deliver, skip, accepted,
 // refused, written, lose.
 constexpr std::array<const char*, kStates> kExpected = {
     "USD....EFVA....",  // claimed
@@ -146,7 +146,7 @@ TEST(LeasedWaitTest, EachStateIsReachedAndLeft) {
   }
 }
 
-// Otherwise the engine's functions would refer to a wait that was erased.
+// The engine's functions must not refer to a wait that was erased.
 TEST(LeasedWaitTest, WaitThatRunsIsGoneOnlyByTheEngine) {
   const std::set<Event> of_engine = {Event::kSuspended, Event::kEnd,
                                      Event::kAccepted, Event::kRefused};

@@ -30,11 +30,11 @@
 
 namespace waiter {
 
-// Thread-safe. As of a Redis client, its last reference may be dropped in one
+// Thread-safe. As with a Redis client, its last reference may be dropped in one
 // of its callbacks.
 class LiveWaitStore final : public WaitStore {
  public:
-  // What the stores of several processes share.
+  // The waits that the stores of several processes share.
   struct Book {
     std::mutex mutex;
     WaitBook book;
@@ -56,7 +56,7 @@ class LiveWaitStore final : public WaitStore {
     }
   }
 
-  // The thread of callbacks and timers.
+  // Returns the thread that runs callbacks and timers.
   std::thread::id thread() const { return thread_.get_id(); }
 
   void Claim(ClaimRequest request, Callback<ClaimReply> callback) override {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A store that passes all calls on, and says what a worker got and asked for:
+// A store that passes on all calls, and logs a worker's calls and replies:
 //
 //   class Log : public WaitLog { ... };
 //   const auto store = std::make_shared<LoggedWaitStore>(inner, log);
@@ -27,12 +27,12 @@ class WaitLog {
  public:
   virtual ~WaitLog() = default;
 
-  // The worker does not know of the waits before this returns.
+  // The worker gets the reply only after this returns.
   virtual void Claimed(const ClaimReply& reply) = 0;
-  // `call` is a number of this settle.
+  // `call` is a number that identifies this settle.
   virtual void Sends(int64_t call, const SettleRequest& request) = 0;
   virtual void Settled(int64_t call, const SettleReply& reply) = 0;
-  // A suspect is to be polled alone.
+  // The worker will poll this suspect alone.
   virtual void Marks(const std::string& key) = 0;
 };
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares a store in PostgreSQL with the book, which is the specification, in
-// random calls. WAITER_TEST_SEED repeats a run.
+// Compares a store in PostgreSQL with the book, which is the specification. The
+// calls are random; WAITER_TEST_SEED repeats a run.
 
 #ifdef WAITER_HAS_LIBPQ
 
@@ -53,7 +53,8 @@ std::vector<std::string> Texts(const std::vector<ClaimedWait>& waits) {
   return texts;
 }
 
-// The time at which the book was cancelled is not known to the microsecond.
+// Returns a wait as a client sees it, without the time of a cancel, which the
+// test does not know to the microsecond.
 std::string Text(const StoredWait& wait) {
   return absl::StrCat(wait.key, " ", wait.record, " ", wait.args, " ",
                       wait.value, " ", wait.is_cancelled, " ",
@@ -143,7 +144,7 @@ class PostgresBookTest : public PostgresFixture {
   SettleItem Item(const std::string& key) {
     SettleItem item = {.key = key, .delay_us = 2 * Pick(4000)};
     const std::vector<int64_t>& known = fences_[key];
-    // Mostly the newest.
+    // Usually the newest fence.
     item.fence = known.empty() ? 1
                  : Pick(4) > 0 ? known.back()
                                : known[static_cast<size_t>(Pick(
@@ -187,7 +188,7 @@ class PostgresBookTest : public PostgresFixture {
         ++results;
       }
     }
-    // Which of the results that one request keeps is forgotten first is open.
+    // If a request keeps several results, they may be forgotten in any order.
     if (results > 1) request.retain_us = 0;
     const auto reply = AnswerOf<SettleReply>([&](auto callback) {
       store_->get()->Settle(request, std::move(callback));
@@ -246,7 +247,7 @@ class PostgresBookTest : public PostgresFixture {
   std::optional<StoreCalls> store_;
   WaitBook book_;
   WaitPartition partition_;
-  // That a key has had, or would have now.
+  // The fences that each key has had or might have now.
   std::map<std::string, std::vector<int64_t>> fences_;
 };
 

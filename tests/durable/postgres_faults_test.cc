@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Durable waits in PostgreSQL when something breaks: servers that are killed,
-// stopped, full or replaced, and transactions that fail.
+// Tests durable waits in PostgreSQL when servers are killed, stopped, full or
+// replaced, and when transactions fail.
 
 #include "gtest/gtest.h"
 
@@ -53,7 +53,8 @@ using ::testing::SizeIs;
 
 constexpr int kWaits = 200;
 
-// Waits that succeed once they may, workers of them, and what was delivered.
+// Waits, their workers and their deliveries. The waits succeed after
+// `LetAllSucceed`.
 class Work {
  public:
   explicit Work(std::function<StoreCalls()> make_store)
@@ -100,8 +101,8 @@ class Work {
   void LetAllSucceed() { may_succeed_ = true; }
   int64_t polls() const { return polls_; }
 
-  // Waits until each has a result, and expects that all deliveries of one are
-  // equal and the store is sound.
+  // Waits until each wait has a result, and expects that all deliveries of a
+  // wait are equal and the store is sound.
   void ExpectAllResults() {
     const absl::Time end = absl::Now() + absl::Seconds(60);
     while (Delivered() < kWaits && absl::Now() < end) {
@@ -146,7 +147,7 @@ class PostgresFaultsTest : public PostgresFixture {
 
 // Transactions.
 
-// Lets the Nth change of a row fail.
+// Makes the Nth change of a row fail.
 constexpr const char* kTrap = R"sql(
 CREATE SEQUENCE @changes;
 CREATE TABLE @trap(change bigint, state text);
@@ -164,7 +165,7 @@ END $$;
 constexpr const char* kTables[] = {"names", "partitions", "claims", "counters",
                                    "waits", "pending",    "workers"};
 
-// All kinds of changes.
+// Makes every kind of change.
 void DoAll(const StoreCalls& store, const std::string& key) {
   EXPECT_EQ(store.Open().status(), absl::OkStatus());
   EXPECT_EQ(store.Enqueue({{.key = key, .args = "x"}}).status(),
@@ -417,7 +418,7 @@ TEST_F(PostgresFaultsTest, ServerWithoutFreeConnectionsIsAnErrorThatPasses) {
 //   mount -t tmpfs -o size=24m,uid=postgres tmpfs /tmp/small
 //   WAITER_TEST_SMALL_FOLDER=/tmp/small postgres_faults_test
 TEST_F(PostgresFaultsTest, FullDiskRefusesWaitsUntilThereIsRoom) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
   const char* const folder = std::getenv("WAITER_TEST_SMALL_FOLDER");
   if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
   const std::string ballast = absl::StrCat(folder, "/ballast");

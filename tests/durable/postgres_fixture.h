@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A PostgreSQL server that the tests of a program share, each with a schema
-// that nothing else uses, and SQL as another program would run it.
+// A PostgreSQL server that the tests of a program share. Each test has its own
+// schema. Runs SQL as another program would.
 
 #ifndef WAITER_TESTS_DURABLE_POSTGRES_FIXTURE_H_
 #define WAITER_TESTS_DURABLE_POSTGRES_FIXTURE_H_
@@ -25,7 +25,7 @@
 
 namespace waiter {
 
-// A session of another program.
+// Acts as a session of another program.
 class PostgresProgram {
  public:
   explicit PostgresProgram(const std::string& url)
@@ -34,8 +34,7 @@ class PostgresProgram {
         << PQerrorMessage(connection_.get());
   }
 
-  // Returns the first column of the rows, each with a newline after it except
-  // for the last one, or the error.
+  // Returns the first column of the rows, joined by newlines, or the error.
   std::string Run(const std::string& sql) const {
     return Text(PQexec(connection_.get(), sql.c_str()));
   }
@@ -91,7 +90,7 @@ class PostgresFixture : public testing::Test {
     EXPECT_EQ(store.status(), absl::OkStatus());
     return StoreCalls(*std::move(store));
   }
-  // Returns what psql prints. "@" stands for the schema and a dot.
+  // Returns the output of psql. "@" stands for the schema and a dot.
   std::string Run(const std::string& sql) const {
     return server().Run(InSchema(sql));
   }

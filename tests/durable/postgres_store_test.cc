@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests what only the store in PostgreSQL promises; the rest is in
-// wait_store_contract_test.cc, and what it does when something breaks in
-// postgres_faults_test.cc.
+// Tests the promises that only the store in PostgreSQL makes.
+// wait_store_contract_test.cc tests the others, and postgres_faults_test.cc
+// tests faults.
 
 #ifdef WAITER_HAS_LIBPQ
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// examples/durable_provisioning in short, with a file and with a real Redis
+// Runs examples/durable_provisioning briefly, with a file and with a real Redis
 // server.
 
 #include <sys/wait.h>

@@ -142,7 +142,7 @@ class RedisClusterDurableTest : public testing::Test {
     EXPECT_EQ(*count, kWaits);
   }
 
-  // Lets all waits succeed, and expects one result of each within half a
+  // Lets all waits succeed, and expects one result for each within half a
   // minute.
   void ExpectAllResults() {
     {
@@ -210,7 +210,7 @@ TEST_F(RedisClusterDurableTest, SlotsAreThoseOfTheServers) {
                        testing::HasSubstr("CROSSSLOT")));
 }
 
-// Answers of all partitions come from three nodes, on one thread.
+// The partitions are on three nodes, but all replies come on one thread.
 TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
   const auto store = MakeStore();
   std::atomic<int> inside = 0;
@@ -363,8 +363,8 @@ TEST_F(RedisClusterDurableTest, CallsFollowASlotOnItsWay) {
   EXPECT_EQ(call()->integer, 1);
   const size_t from = servers_->PrimaryOf(12182);
   const size_t to = (from + 1) % RedisClusterServers::kPrimaries;
-  // The only key has moved, and the slot has not: the old node says ASK, and
-  // the new one does not know the script at first.
+  // The only key has moved, but the slot has not. The old node replies ASK, and
+  // the new node does not have the script at first.
   servers_->MoveSlot(12182, from, to, [&] {
     EXPECT_EQ(call()->integer, 2);
     EXPECT_EQ(call()->integer, 3);
@@ -379,9 +379,10 @@ TEST_F(RedisClusterDurableTest, CallsFollowASlotOnItsWay) {
   EXPECT_EQ(cluster->State().moved, 1);
 }
 
-// The enqueues are older than a second, so the replica has them. What the dead
-// primary acknowledged last may be lost: polls are repeated, and results found
-// and delivered again, with the same idempotency key.
+// The enqueues are older than a second, so the replica has them. The last
+// writes that the dead primary acknowledged may be lost. Then polls are
+// repeated, and results are found and delivered again with the same idempotency
+// key.
 TEST_F(RedisClusterDurableTest, ReplicaOfAKilledPrimaryTakesOver) {
   EnqueueAll();
   AddWorker();
@@ -393,7 +394,7 @@ TEST_F(RedisClusterDurableTest, ReplicaOfAKilledPrimaryTakesOver) {
   for (const auto& cluster : clusters_) {
     EXPECT_TRUE(Eventually([&] { return cluster->State().slots == 16384; }));
   }
-  // It comes back as a replica, and gets no calls.
+  // The old primary comes back as a replica, and gets no calls.
   servers_->node(1).Start();
   Sleep(1);
   workers_.clear();
@@ -404,8 +405,8 @@ TEST_F(RedisClusterDurableTest, ReplicaOfAKilledPrimaryTakesOver) {
   }));
 }
 
-// The old primary runs on, without what it did not hand over, and sends its
-// callers to the new one.
+// The old primary keeps running, loses the writes that it did not hand over,
+// and redirects its callers to the new primary.
 TEST_F(RedisClusterDurableTest, ReplicaTakesOverFromAPrimaryThatRuns) {
   EnqueueAll();
   AddWorker();

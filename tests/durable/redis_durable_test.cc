@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Durable waits on a real server, which is killed and stopped, with workers on
-// threads.
+// Tests durable waits on a real server, which is killed and stopped. The
+// workers are threads.
 
 #include "gtest/gtest.h"
 
@@ -123,7 +123,7 @@ class RedisDurableTest : public testing::Test {
     are_ready_ = true;
   }
 
-  // Lets all waits succeed, and expects one result of each within a minute.
+  // Lets all waits succeed, and expects one result for each within a minute.
   void ExpectAllResults() {
     LetAllSucceed();
     EXPECT_TRUE(Eventually([this] { return results_.size() == kWaits; }));
@@ -193,7 +193,7 @@ TEST_F(RedisDurableTest, KilledServerThatKeptItsFileLosesNothing) {
   ExpectAllResults();
 }
 
-// Its file is that of a moment before all results were recorded.
+// The server restarts with a file from before the results were recorded.
 TEST_F(RedisDurableTest, ResultsOfALostTailAreFoundAndDeliveredAgain) {
   EnqueueAll();
   AddWorker();
@@ -209,7 +209,7 @@ TEST_F(RedisDurableTest, ResultsOfALostTailAreFoundAndDeliveredAgain) {
   std::filesystem::rename(folder_ + "/kept", file);
   server_->Start();
   EXPECT_TRUE(Eventually([this] { return deliveries_ >= 2 * kWaits; }));
-  // With the same idempotency keys.
+  // The repeated deliveries have the same idempotency keys.
   ExpectAllResults();
 }
 
@@ -252,7 +252,7 @@ TEST_F(RedisDurableTest, SlowScriptOfAnotherProgramOnlyDelays) {
   });
   Sleep(1);
   EXPECT_THAT(server_->Run({"PING"}), testing::HasSubstr("BUSY"));
-  // Longer than a lease.
+  // The script runs for longer than a lease.
   Sleep(4);
   server_->Run({"SCRIPT", "KILL"});
   slow.join();

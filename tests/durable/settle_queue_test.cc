@@ -251,7 +251,7 @@ class QueueModel {
     Send();
   }
 
-  // With a network that works, no write is left undone.
+  // Checks that all writes are done once the network works.
   void ExpectRest() {
     for (int i = 0; i < 100; ++i) {
       while (!calls_.empty()) Answer(/*loses=*/false);

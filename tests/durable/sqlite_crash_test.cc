@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Kills processes that write to an SQLite file at random moments, and looks
-// after each whether the file is sound and has all that was acknowledged:
+// Kills processes at random moments while they write to an SQLite file. After
+// each kill, the file must be sound and have all acknowledged writes:
 //
 //   sqlite_crash_test
 //   WAITER_TEST_KILLS=1000 WAITER_TEST_SEED=5 sqlite_crash_test
@@ -50,7 +50,7 @@ namespace {
 constexpr int64_t kMinute = 60'000'000;
 const WaitPartition kPartition = {.space = "default", .name = "n"};
 
-// What the child does until it is killed. It writes a line for each
+// The child runs this until it is killed. It writes a line for each
 // acknowledged enqueue ("e KEY") and delivery ("d KEY").
 class Writer {
  public:
@@ -74,7 +74,7 @@ class Writer {
   void Enqueue() {
     std::vector<EnqueueItem> items;
     for (int64_t i = Below(20); i >= 0; --i) {
-      // Large ones need pages of their own.
+      // Large arguments need their own pages.
       items.push_back({.key = absl::StrCat("k", seed_, "-", ++keys_),
                        .record = "r",
                        .args = std::string(Below(3) == 0 ? 6000 : 0, 'a')});
@@ -94,7 +94,7 @@ class Writer {
 
   ClaimReply Claim() {
     const auto reply = AnswerOf<ClaimReply>([&](auto callback) {
-      // Leases that end soon let the next ones be claimed again.
+      // With short leases, later claims take the same waits again.
       store_->Claim({.partition = kPartition,
                      .most = 1 + Below(30),
                      .lease_us = 1000 * (1 + Below(20))},
@@ -173,7 +173,7 @@ int RunChild(const char* path, uint64_t seed) {
   Writer(*std::move(store), seed).Run();
 }
 
-// Starts the child. Its output comes out of `from`.
+// Starts the child. Its output can be read from `from`.
 pid_t Start(const std::string& path, uint64_t seed, int& from) {
   std::array<int, 2> ends = {};
   EXPECT_EQ(pipe(ends.data()), 0);
@@ -196,8 +196,8 @@ pid_t Start(const std::string& path, uint64_t seed, int& from) {
   return child;
 }
 
-// Runs the child and returns what it wrote. Kills it `delay` after its start
-// or, mostly, after its first line.
+// Runs the child and returns its output. Kills it `delay` after its first line,
+// or after its start for every fifth seed.
 std::string RunAndKill(const std::string& path, uint64_t seed,
                        std::chrono::microseconds delay) {
   int from = 0;
@@ -226,14 +226,14 @@ std::string RunAndKill(const std::string& path, uint64_t seed,
   return all;
 }
 
-// What was acknowledged.
+// The acknowledged writes.
 struct Acknowledged {
   std::set<std::string> keys;
   std::set<std::string> delivered;
 
   void Read(const std::string& text) {
     for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-      // The last one may be cut.
+      // The last line may be incomplete.
       if (line.size() < 3 ||
           line.data() + line.size() == text.data() + text.size()) {
         continue;
@@ -272,7 +272,7 @@ TEST(SqliteCrashTest, FileIsSoundAndCompleteWhereverItsWriterDies) {
   for (int64_t i = 0; i < Kills(); ++i) {
     const uint64_t seed = first + static_cast<uint64_t>(i);
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    // A file lives through some of them.
+    // Each file is used for 20 kills.
     if (i % 20 == 0) {
       file.Remove();
       all += static_cast<int64_t>(acknowledged.keys.size());

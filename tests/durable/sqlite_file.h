@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// An SQLite file of a test, and SQL on it as another program would run it:
+// A test's SQLite file. Runs SQL on it as another program would:
 //
 //   const SqliteFile file;
 //   EXPECT_EQ(file.Run("PRAGMA integrity_check"), "ok");
@@ -20,11 +20,10 @@
 
 namespace waiter {
 
-// A connection that is closed with this.
+// A connection that closes itself.
 using SqliteProgram = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 
-// Returns the first column of the rows, each with a newline after it except for
-// the last one, or the error.
+// Returns the first column of the rows, joined by newlines, or the error.
 inline std::string RunSql(sqlite3* connection, const std::string& sql) {
   std::string all;
   char* error = nullptr;
@@ -43,7 +42,7 @@ inline std::string RunSql(sqlite3* connection, const std::string& sql) {
   return message;
 }
 
-// A path at which there is no file yet. Deletes what is there at the end.
+// A path without a file. The destructor deletes the file that is there then.
 class SqliteFile {
  public:
   SqliteFile()
@@ -65,7 +64,7 @@ class SqliteFile {
     EXPECT_EQ(sqlite3_open(path_.c_str(), &connection), SQLITE_OK);
     return {connection, &sqlite3_close};
   }
-  // Runs statements on a connection of their own.
+  // Runs statements on a new connection.
   std::string Run(const std::string& sql) const {
     return RunSql(Open().get(), sql);
   }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests what only the store in an SQLite file promises; the rest is in
-// wait_store_contract_test.cc.
+// Tests the promises that only the store in an SQLite file makes.
+// wait_store_contract_test.cc tests the others.
 
 #ifdef WAITER_HAS_SQLITE
 
@@ -211,7 +211,7 @@ TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilOthersEnd) {
 //   mount -t tmpfs -o size=3m tmpfs /tmp/small
 //   WAITER_TEST_SMALL_FOLDER=/tmp/small sqlite_store_test
 TEST_F(SqliteStoreTest, FullDiskRefusesWaitsUntilThereIsRoom) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
   const char* const folder = std::getenv("WAITER_TEST_SMALL_FOLDER");
   if (folder == nullptr) GTEST_SKIP() << "WAITER_TEST_SMALL_FOLDER is not set";
   const std::string path = absl::StrCat(folder, "/full.db");
@@ -511,7 +511,7 @@ TEST(SqliteClockTest, ProcessesThatReadTheOffsetAgree) {
   EXPECT_EQ(second.Now(1, 2'000'000), first.Now(1, 2'000'000));
 }
 
-// The time since the start begins again.
+// The time since the machine's start begins again.
 TEST(SqliteClockTest, RestartOfTheMachineTakesTheWallClock) {
   internal::SqliteClock clock(0);
   clock.Now(5'000'000'000, 4'000'000'000);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of a store of durable waits that return their replies:
+// Wraps a store of durable waits in calls that return their replies:
 //
 //   const StoreCalls store(*MakeSqliteWaitStore(path));
 //   EXPECT_TRUE(store.Enqueue({{.key = "a"}}).ok());
@@ -36,7 +36,7 @@ absl::StatusOr<T> AnswerOf(const Call& call) {
   return promise.get_future().get();
 }
 
-// A wait store, and calls of it on the partition 0 of the name "n".
+// A wait store, with calls for partition 0 of the name "n".
 class StoreCalls {
  public:
   static constexpr int64_t kMinute = 60'000'000;  // In microseconds.

@@ -33,13 +33,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What a store was asked to do, and how it answers. `Open` with the name "bad"
+// Sets how a store answers, and records its calls. `Open` with the name "bad"
 // breaks the transaction.
 struct Script {
   std::function<void(const std::string& name)> on_open = [](const auto&) {};
   absl::Status begin;
   absl::Status commit;
-  std::vector<std::string> log;  // Of the store's thread.
+  std::vector<std::string> log;  // Written by the store's thread.
 };
 
 class ScriptedStore final : public BlockingWaitStore {
@@ -138,7 +138,7 @@ class StoreThreadTest : public testing::Test {
     return promise->get_future();
   }
 
-  // Lets the store wait in its first `Open` until `Release`.
+  // Makes the store wait in its first `Open` until `Release`.
   void HoldFirst() {
     script_->on_open = [this, released = release_.get_future().share(),
                         is_first = true](const std::string&) mutable {
@@ -300,7 +300,7 @@ TEST_F(StoreThreadTest, ChildOfAForkExitsWithCopiesOfTheStoreAndItsUsers) {
   }
 
   std::atomic<bool> ends = false;
-  // It has each lock at some fork.
+  // This thread holds each lock during some of the forks.
   std::thread user([&] {
     while (!ends) {
       alone->RunAt(MonotonicTime(), [] {});

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares the scripts of durable waits, on a real server, with the book on
-// which simulations run, at given times.
+// Compares the scripts of durable waits, on a real server, with the book that
+// simulations use. Both run at given times.
 
 #include "gtest/gtest.h"
 
@@ -102,9 +102,9 @@ class WaitScriptsTest : public testing::Test {
     return internal::ToCheckReply(
         Run(internal::Scripts().check, partition_, {cursor}));
   }
-  // All steps as one.
+  // Runs all steps, and returns one reply.
   CheckReply CheckAll();
-  // Does one thing to a structure of the server and of the book.
+  // Makes the same random change to the server and to the book.
   void Damage(std::mt19937_64& gen);
   void ExpectSameDamage(bool repairs);
 
@@ -122,7 +122,7 @@ class WaitScriptsTest : public testing::Test {
   std::unique_ptr<RedisServer> server_;
   std::shared_ptr<RedisClient> client_;
   WaitBook book_;
-  // What holders, some of which forget it, were told.
+  // The last fence of each key.
   std::map<std::string, int64_t> fences_;
 };
 
@@ -207,7 +207,7 @@ void WaitScriptsTest::Damage(std::mt19937_64& gen) {
   const std::string& name = keys[static_cast<size_t>(which)];
   const auto scores = [&](std::map<std::string, int64_t>& scored) {
     if (adds) {
-      // An odd one would be the end of a lease that nobody had.
+      // An odd time would be the end of a lease, but no worker had a lease.
       const int64_t time = now_ - now_ % 2;
       server_->Run({"ZADD", name, absl::StrCat(time), id});
       scored[id] = time;
@@ -266,7 +266,7 @@ void WaitScriptsTest::ExpectSameDamage(bool repairs) {
   EXPECT_EQ(script.enqueued, book.enqueued);
   EXPECT_EQ(script.ended, book.ended);
   EXPECT_EQ(script.orphans, book.orphans);
-  // Also of those that are sound.
+  // Also examines keys that are sound.
   ExamineRequest request = {.partition = partition_,
                             .repairs = repairs,
                             .missing = book.fence % 3 - 1};
@@ -315,7 +315,7 @@ TEST_F(WaitScriptsTest, DamageIsThatOfTheBook) {
   }
 }
 
-// A step is short, and has all that it looks at.
+// Each step is short, and all steps together check each wait.
 TEST_F(WaitScriptsTest, CheckTakesManyWaitsInSteps) {
   constexpr int kWaits = 6000;
   for (int begin = 0; begin < kWaits; begin += 1000) {
@@ -469,7 +469,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
                                ? 0
                                : absl::Uniform(gen, 1, 20'000'000),
               .polls = absl::Uniform(gen, 0, 3)};
-          // Many of one kind, or some of several.
+          // Uses one action for all items, or a random one for each.
           std::vector<SettleAction> actions(1,
                                             kActions[absl::Uniform(gen, 0, 5)]);
           if (absl::Bernoulli(gen, 0.5)) {
@@ -547,7 +547,7 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
   }
 }
 
-// A script, how it is called, and whether a full server carries it out.
+// A script, its arguments, and whether a full server runs it.
 struct ScriptCase {
   const char* name;
   RedisScript internal::WaitScripts::*script;
@@ -556,7 +556,7 @@ struct ScriptCase {
   bool has_other_keys = false;
 };
 
-// A fence of a wait that is held is the argument "FENCE".
+// Returns all scripts. "FENCE" stands for the fence of the held wait.
 std::vector<ScriptCase> AllScripts() {
   return {
       {"claim", &internal::WaitScripts::claim, {"10", "1000000"}, true},
@@ -621,7 +621,7 @@ std::vector<ScriptCase> AllScripts() {
        {"1", "1", "due", "held", "kept", "none"},
        true},
       {"inspect", &internal::WaitScripts::inspect, {}, true},
-      // Of other keys, of which they take the first.
+      // These have other keys, but here they take the first key of the list.
       {"open", &internal::WaitScripts::open, {"n", "4"}, true, true},
       {"heartbeat",
        &internal::WaitScripts::heartbeat,
@@ -632,8 +632,8 @@ std::vector<ScriptCase> AllScripts() {
   };
 }
 
-// Fills all keys of the partition: one wait is due, one is held after a crash,
-// marked, notified and to be cancelled, and one is kept.
+// Fills all keys of the partition. One wait is due and one is kept. One is held
+// after a crash, marked, notified and cancelled.
 void WaitScriptsTest::FillPartition(std::string& fence) {
   server_->Run({"FLUSHALL"});
   ASSERT_TRUE(Enqueue({.partition = partition_,
@@ -655,7 +655,7 @@ void WaitScriptsTest::FillPartition(std::string& fence) {
                                  .value = "v",
                                  .reason = "success"}}})
                   .ok());
-  now_ += 2'000'000;  // The holder of the other one has vanished.
+  now_ += 2'000'000;  // The holder of the other wait has vanished.
   claimed = Claim(request);
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   fence = absl::StrCat(claimed->fence);
@@ -685,10 +685,10 @@ absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
 
 TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
   std::vector<std::string> keys = internal::PartitionKeys(partition_);
-  keys.emplace_back("");  // All of them.
+  keys.emplace_back("");  // Stands for all keys.
   for (const std::string& missing : keys) {
     for (const ScriptCase& script : AllScripts()) {
-      // These take other keys.
+      // These have other keys.
       if (script.has_other_keys) continue;
       SCOPED_TRACE(absl::StrCat(script.name, " without ", missing));
       std::string fence;
@@ -697,7 +697,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
                                    : std::vector<std::string>{"DEL", missing});
       const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
       EXPECT_TRUE(reply.ok()) << reply.status();
-      // The rest can be repaired, and the wait continues.
+      // The other keys can be repaired, and the wait continues.
       const absl::StatusOr<RedisReply> mended =
           Run(internal::Scripts().examine, partition_,
               {"1", "0", "due", "held", "kept", "none"});
@@ -735,7 +735,7 @@ TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   EXPECT_THAT(space->workers, IsEmpty());
 }
 
-// What a holder that has lost its wait to a lost key is told.
+// The store replies that the wait is lost if the key with the due times is.
 TEST_F(WaitScriptsTest, SettleOfAWaitThatIsNotDueIsLost) {
   std::string fence;
   FillPartition(fence);
@@ -765,8 +765,8 @@ TEST_F(WaitScriptsTest, RecordlessWaitIsDroppedAndCounted) {
   EXPECT_EQ(stats->pending, 0);
 }
 
-// Whoever holds waits can still write when nobody can add any, and workers can
-// start.
+// On a full server, holders can still write and workers can start, but no
+// client can add waits.
 TEST_F(WaitScriptsTest, FullServerRefusesEnqueueAndNothingElse) {
   for (const ScriptCase& script : AllScripts()) {
     SCOPED_TRACE(script.name);
@@ -819,7 +819,7 @@ TEST_F(WaitScriptsTest, UserWithTheCommandsOfTheDocumentRunsEachScript) {
   }
 }
 
-// It was not done by half.
+// The server must not do half of the enqueue.
 TEST_F(WaitScriptsTest, EnqueueThatAFullServerRefusesChangesNothing) {
   std::string fence;
   FillPartition(fence);
@@ -924,7 +924,7 @@ TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
                                HasSubstr("set it to noeviction"))));
   }
   EXPECT_EQ(server_->Run({"EXISTS", "waiter:{s}:names"}), "0");
-  // No wait has a time to live, which these need.
+  // These policies cannot evict waits, which have no time to live.
   for (const std::string policy :
        {"volatile-lru", "volatile-ttl", "noeviction"}) {
     server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
@@ -967,10 +967,10 @@ TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
   }
 }
 
-// `..` writes numbers with 14 digits, which is no time in microseconds.
+// `..` writes only 14 digits of a number; a time in microseconds has more.
 TEST_F(WaitScriptsTest, NoScriptJoinsTexts) {
   for (const ScriptCase& script : AllScripts()) {
-    // Without arguments that are passed on.
+    // Removes `(...)`, which passes arguments on.
     const std::string text = absl::StrReplaceAll(
         (internal::Scripts().*script.script).text(), {{"(...)", ""}});
     EXPECT_FALSE(absl::StrContains(text, "..")) << script.name;

@@ -62,11 +62,11 @@ using ::testing::UnorderedElementsAre;
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kMinute = 60 * kSecond;
 
-// A store, and the time on which it runs.
+// A store and its time.
 class Subject {
  public:
   virtual ~Subject() = default;
-  // Null if the store cannot be had here, for `why_not()`.
+  // Returns null if the store is not available here; `why_not()` says why.
   virtual WaitStore* store() = 0;
   virtual std::string why_not() { return ""; }
   // Lets `time` pass.
@@ -222,7 +222,7 @@ class WaitStoreContractTest : public testing::TestWithParam<Kind> {
     partition_ = {.space = absl::StrCat("space", ++spaces), .name = "n"};
   }
 
-  // Returns what the store answers.
+  // Returns the store's reply.
   template <typename T>
   absl::StatusOr<T> Answer(
       const std::function<void(WaitStore&, WaitStore::Callback<T>)>& ask) {
@@ -250,7 +250,7 @@ class WaitStoreContractTest : public testing::TestWithParam<Kind> {
                     std::move(callback));
     });
   }
-  // Adds waits that are due at once.
+  // Adds waits that are due immediately.
   void Add(const std::vector<std::string>& keys) {
     std::vector<EnqueueItem> items;
     items.reserve(keys.size());
@@ -269,7 +269,7 @@ class WaitStoreContractTest : public testing::TestWithParam<Kind> {
     EXPECT_EQ(reply.status(), absl::OkStatus());
     return reply.value_or(ClaimReply());
   }
-  // Claims under a lease that has ended when this returns.
+  // Claims with a lease that has ended when this returns.
   ClaimReply ClaimBriefly() {
     ClaimReply reply = Claim(100, 1000);
     subject_->Pass(absl::Milliseconds(50));
@@ -383,7 +383,7 @@ TEST_P(WaitStoreContractTest, DelayCountsFromTheStoresTimeToTheMicrosecond) {
        {std::pair("a", 3'000'000'001), {"b", 876'000 * 60 * kMinute}}) {
     const StoredWait wait = Get(key);
     ASSERT_TRUE(wait.due_us.has_value());
-    // Even, as nobody holds it.
+    // The time is even, because no worker holds the wait.
     const int64_t due = reply->now_us + delay;
     EXPECT_EQ(*wait.due_us, due - due % 2);
   }
@@ -395,7 +395,7 @@ TEST_P(WaitStoreContractTest, FullPartitionRefusesAllItems) {
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_FALSE(Get("b").exists());
   EXPECT_EQ(Count(Stats(), "enqueued"), 1);
-  // What is there needs no room.
+  // Existing waits need no room.
   EXPECT_TRUE(Enqueue({{.key = "a"}, {.key = "b"}}, 2).ok());
   EXPECT_TRUE(Enqueue({{.key = "a"}, {.key = "b"}}, 2).ok());
 }
@@ -446,11 +446,11 @@ TEST_P(WaitStoreContractTest, ThoseDueForLongestAreClaimedFirst) {
   subject_->Pass(absl::Milliseconds(50));
   ClaimReply claimed = Claim(2);
   EXPECT_THAT(KeysOf(claimed), ElementsAre("a", "b"));
-  // More may be due.
+  // More waits may be due now.
   EXPECT_EQ(claimed.next_us, std::nullopt);
   claimed = Claim(2);
   EXPECT_THAT(KeysOf(claimed), ElementsAre("d"));
-  // Leases are of one minute, too, and began later.
+  // Leases also last one minute, but began later.
   EXPECT_EQ(claimed.next_us, Get("c").due_us);
 }
 
@@ -479,7 +479,7 @@ TEST_P(WaitStoreContractTest, FencesGrowAlsoIfLeasesShrink) {
   const int64_t second = Claim(1, kMinute).fence;
   EXPECT_GT(second, first);
   const int64_t third =
-      Settle({{.key = "none", .fence = 1}}).fence;  // Of a shorter lease.
+      Settle({{.key = "none", .fence = 1}}).fence;  // With a shorter lease.
   EXPECT_GT(third, second);
   EXPECT_GT(Claim(1, 1000).fence, third);
 }
@@ -490,7 +490,7 @@ TEST_P(WaitStoreContractTest, LeaseThatEndedIsACrashForTheNextHolder) {
   EXPECT_EQ(ClaimBriefly().waits.at(0).crashes, 1);
   const ClaimReply claimed = ClaimBriefly();
   EXPECT_EQ(claimed.waits.at(0).crashes, 2);
-  // Whoever settles has not crashed.
+  // A holder that settles has not crashed.
   EXPECT_THAT(Settle({{.key = "a", .fence = claimed.fence}}).lost, IsEmpty());
   EXPECT_EQ(Claim().waits.at(0).crashes, 0);
 }
@@ -560,7 +560,7 @@ TEST_P(WaitStoreContractTest, ReleasedWaitIsDueAfterItsDelay) {
       Settle({{.key = "a", .fence = claimed.fence, .delay_us = 3'000'001},
               {.key = "b", .fence = claimed.fence, .record = "0new"}});
   EXPECT_THAT(settled.lost, IsEmpty());
-  // Even, and not before the delay.
+  // The time is even, and not before the delay.
   EXPECT_EQ(Get("a").due_us, settled.now_us - settled.now_us % 2 + 3'000'002);
   EXPECT_EQ(Get("a").record, claimed.waits[0].record);
   EXPECT_EQ(Get("b").record, "0new");
@@ -681,12 +681,12 @@ TEST_P(WaitStoreContractTest, ResultIsForgottenAfterItsTime) {
            .reason = "success"}},
          /*retain_us=*/1000);
   subject_->Pass(absl::Milliseconds(50));
-  // An equal key begins again.
+  // The key may be used again.
   const absl::StatusOr<EnqueueReply> again = Enqueue({{.key = "a"}});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(again->created, ElementsAre(true));
   EXPECT_EQ(Get("a").value, "");
-  // Settles forget, two for each of their items.
+  // A settle forgets up to two results for each of its items.
   Settle({{.key = "none", .fence = 1}});
   EXPECT_FALSE(Get("b").exists());
   EXPECT_TRUE(Get("a").exists());
@@ -709,7 +709,7 @@ TEST_P(WaitStoreContractTest, BatchesOfAThousandPass) {
   EXPECT_THAT(Claim(1000).waits, SizeIs(1000));
 }
 
-// Cancelling, and suspects.
+// Cancels and suspects.
 
 TEST_P(WaitStoreContractTest, CancelMakesAnUnheldWaitDue) {
   ASSERT_TRUE(Enqueue({{.key = "a", .delay_us = kMinute}}).ok());
@@ -722,7 +722,7 @@ TEST_P(WaitStoreContractTest, CancelMakesAnUnheldWaitDue) {
   const ClaimReply claimed = Claim();
   ASSERT_THAT(claimed.waits, SizeIs(1));
   EXPECT_TRUE(claimed.waits[0].is_cancelled);
-  // Whoever gives it back delays nothing.
+  // A holder that gives the wait back does not delay it.
   const SettleReply settled =
       Settle({{.key = "a", .fence = claimed.fence, .delay_us = kMinute}});
   EXPECT_LE(Get("a").due_us, settled.now_us);
@@ -793,7 +793,7 @@ TEST_P(WaitStoreContractTest, NotifyOutlivesAHolderThatVanished) {
   EXPECT_TRUE(ClaimBriefly().waits.at(0).is_notified);
   const ClaimReply claimed = Claim();
   EXPECT_TRUE(claimed.waits.at(0).is_notified);
-  // It may come again while it is held.
+  // A notification may come again while the wait is held.
   Signal({"a"}, WaitSignal::kNotify);
   const SettleReply settled =
       Settle({{.key = "a", .fence = claimed.fence, .delay_us = kMinute}});
@@ -864,11 +864,11 @@ TEST_P(WaitStoreContractTest, MarksAreCountedUntilTheyAreCleared) {
   EXPECT_EQ(Mark("a", false), 0);
   const ClaimReply cleared = Claim();
   EXPECT_EQ(cleared.waits.at(0).marks, 0);
-  // Of the lease that has ended since.
+  // The lease of `claimed` has ended, which is one crash.
   EXPECT_EQ(cleared.waits.at(0).crashes, 1);
 }
 
-// Looking.
+// Reading.
 
 TEST_P(WaitStoreContractTest, StatsCountTheWaits) {
   const WaitStats none = Stats();
@@ -1061,7 +1061,7 @@ TEST_P(WaitStoreContractTest, TimerFiresOnceAndNotBeforeItsTime) {
 
 TEST_P(WaitStoreContractTest, CallbacksDoNotComeWithinTheCall) {
   std::promise<bool> promise;
-  bool is_within = true;  // Of this thread.
+  bool is_within = true;  // Used only by this thread.
   subject_->store()->Get(
       partition_, {"a"},
       [&, caller = std::this_thread::get_id()](const auto& /*rows*/) {

@@ -1,9 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that a conversation copes with every server: it finds the same
-// however the bytes are cut, and takes no more than it is given. The first two
-// bytes of the input choose the protocol and the size of the pieces.
+// Checks that a conversation copes with any bytes from a server: its finding
+// does not depend on how they are split, and it takes no more than it is given.
+// The first two bytes of the input choose the protocol and the size of the
+// pieces.
 
 #include <array>
 #include <cstddef>

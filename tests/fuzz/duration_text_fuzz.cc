@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads any bytes as durations, and plans polls by what is taken. The text of a
-// model gives the same model.
+// Reads any bytes as durations, and plans polls from the durations that were
+// accepted. Reading the text of a model gives the same model.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks rules that every --map and every output of a probe keeps. libFuzzer
+// Checks rules that hold for every --map and every output of a probe. libFuzzer
 // looks for a text that breaks one.
 
 #include <cstddef>
@@ -47,7 +47,8 @@ void CheckMap(std::string_view text) {
   const waiter::cli::CodeMap usual;
   for (int code = 0; code < 256; ++code) {
     CHECK_THAT(map->OfExitCode(code) <= waiter::PollStatus::kFailed);
-    // A code can be named only once, and counts only if it is named.
+    // A code can be named only once. A code that is not named keeps its usual
+    // meaning.
     const bool taken =
         !waiter::cli::CodeMap::Parse(absl::StrCat(text, ",", code, "=error"))
              .ok();

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks what the judge of HTTP responses makes of any response. The first byte
-// of the input chooses the status; header fields follow, one in a line, and
-// after an empty line the body.
+// Checks how the judge of HTTP responses handles any response. The first byte
+// of the input chooses the status. Header fields follow, one per line, and the
+// body after an empty line.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ HttpResponse Read(std::string_view text) {
   if (text.empty()) return response;
   const auto first = static_cast<unsigned char>(text.front());
   text.remove_prefix(1);
-  // 200, mostly.
+  // Usually 200.
   if (first >= 0x80) response.status = 100 + 4 * (first - 0x80);
   const size_t end = text.find("\n\n");
   for (const std::string_view line :

@@ -1,10 +1,11 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets a server answer the requests of an operation with anything. The first
-// byte of the input chooses the start, the second one the dialect. Answers
-// follow, separated by "\n===\n": a byte that chooses the status, header
-// fields, one in a line, and after an empty line the body.
+// Answers the requests of an operation with anything. The first byte of the
+// input chooses the method of the first request, and the second byte chooses
+// the dialect. Answers follow, separated by "\n===\n". Each has a byte that
+// chooses the status, header fields, one per line, and the body after an empty
+// line.
 
 #include <cstddef>
 #include <cstdint>
@@ -92,7 +93,7 @@ bool IsSafe(std::string_view text) {
 }
 
 void CheckRequest(const HttpRequest& request) {
-  // Never to http, and the secret only to the origin of the start.
+  // Requests never use http, and send the secret only to the first origin.
   CHECK_THAT(absl::StartsWith(request.url, "https://"));
   CHECK_THAT(IsSafe(request.url.substr(0, 1000)));
   CHECK_THAT(request.url.size() <= (size_t{16} << 10) + 8);
@@ -148,7 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK_THAT(restored.ok());
     CHECK_THAT(restored->Save() == tracker.Save());
   }
-  // What was saved may be anything, too.
+  // The saved state may also be anything.
   const absl::StatusOr<HttpOperationTracker> other =
       HttpOperationTracker::Restore(plan, rest);
   if (other.ok()) CHECK_THAT(other->dialect().ToString().size() <= size + 20);

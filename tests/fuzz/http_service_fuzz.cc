@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks what is found in the answers of services whose protocol is HTTP: the
-// health service of gRPC, and Docker's engine. The first byte of the input
-// chooses the service and the status of HTTP, the second one that of gRPC.
+// Checks the findings for any answers of services that use HTTP: gRPC's health
+// service and Docker's engine. The first byte of the input chooses the service
+// and the HTTP status, and the second byte chooses the gRPC status.
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ void CheckGrpc(HttpAnswer answer, int grpc_status) {
   CHECK_THAT(finding.detail == "SERVING");
   CHECK_THAT(answer.status == 200 && grpc_status == 0);
   CHECK_THAT(answer.body.size() >= 7);
-  // Each byte of the prefix counts.
+  // A change of any byte of the prefix is an error.
   for (size_t i = 0; i < 5; ++i) {
     HttpAnswer other = answer;
     other.body[i] = static_cast<char>(other.body[i] + 1);
@@ -77,7 +77,7 @@ void CheckDocker(const HttpAnswer& answer) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   HttpAnswer answer;
-  // 200, mostly.
+  // Usually 200.
   answer.status = data[0] < 0xc0 ? 200 : 100 + 8 * (data[0] - 0xc0);
   answer.body = std::string(reinterpret_cast<const char*>(data) + 2, size - 2);
   if (data[0] % 2 == 0) {

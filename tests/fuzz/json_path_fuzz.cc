@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks that any text for --json is either refused with its position or
-// applied to a document without harm. libFuzzer looks for a text that breaks
-// this. The first line is the expression, the rest the document.
+// Checks that any text for --json is either refused, with the position of the
+// error, or applied to a document without harm. libFuzzer looks for a text that
+// breaks this. The first line is the expression, and the rest is the document.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks rules that every parsed `Retry-After` keeps. libFuzzer looks for a
+// Checks rules that hold for every parsed `Retry-After`. libFuzzer looks for a
 // text that breaks one; retry_after_test.cc runs the texts of
 // retry_after_corpus.
 //
@@ -74,7 +74,7 @@ void CheckRetryAfter(std::string_view text, absl::Time now) {
   if (delay == RetryAfter::kLongest) return;
   CheckOtherForms(hint, now);
 
-  // A second later the delay is a second less, unless it is relative.
+  // One second later, the delay is one second shorter unless it is relative.
   if (delay == absl::ZeroDuration()) return;
   const absl::Duration later =
       waiter::ParseRetryAfter(text, now + absl::Seconds(1));
@@ -93,7 +93,7 @@ void CheckMilliseconds(std::string_view text, absl::Time now) {
   CHECK_THAT(waiter::ParseRetryAfterMs(
                  absl::StrCat(absl::ToInt64Milliseconds(hint))) == hint);
 
-  // A text that both can read is a number.
+  // A text that both parsers accept is a number.
   const RetryAfter seconds = waiter::ParseRetryAfter(text, now);
   CHECK_THAT(seconds == RetryAfter(absl::Duration(hint) * 1000) ||
              absl::Duration(hint) == RetryAfter::kLongest);
@@ -118,7 +118,7 @@ void CheckPushback(std::string_view text) {
   CHECK_THAT(pushback.delay <= absl::Milliseconds(INT32_MAX));
   CHECK_THAT(pushback.may_retry || pushback.delay == absl::ZeroDuration());
   CHECK_THAT(waiter::ParseGrpcPushback(Padded(text)) == pushback);
-  // A number of milliseconds is one in every field.
+  // `ParseRetryAfterMs` reads the same number.
   CHECK_THAT(!pushback.may_retry ||
              absl::Duration(waiter::ParseRetryAfterMs(text)) == pushback.delay);
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks rules that every parsed log keeps. libFuzzer looks for a text that
+// Checks rules that hold for every parsed log. libFuzzer looks for a text that
 // breaks one.
 
 #include <cstddef>
@@ -53,7 +53,7 @@ void CheckLog(std::string_view text) {
   CHECK_THAT(twice->polls.size() == 2 * log->polls.size());
 }
 
-// Any parsed text can be quoted, and any quoted text parsed.
+// Any text can be quoted, and the quoted text can be parsed.
 void CheckJson(std::string_view text) {
   const std::string quoted = waiter::cli::JsonText(std::string(text));
   const absl::StatusOr<nlohmann::json> once = waiter::cli::ParseJson(quoted);
@@ -72,7 +72,7 @@ void CheckJson(std::string_view text) {
     CHECK_THAT(waiter::cli::NumberOf(*waiter::cli::ParseJson(written)) ==
                number);
   }
-  // An array around it may be one too many.
+  // An array around it may exceed the nesting limit.
   const absl::StatusOr<nlohmann::json> nested =
       waiter::cli::ParseJson(absl::StrCat(" [", text, "]\n"));
   CHECK_THAT(nested.ok() || value->is_structured());

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks rules that every parsed target keeps. libFuzzer looks for an argument
-// that breaks one.
+// Checks rules that hold for every parsed target. libFuzzer looks for an
+// argument that breaks one.
 
 #include <cstddef>
 #include <cstdint>
@@ -110,8 +110,8 @@ void CheckTarget(const std::string& argument) {
 }
 
 // Makes a URL of each scheme whose user and password consist of `bytes`. A Q
-// after each of them shows where they get to. The colon tells a user of http
-// from a host, as no @ follows a colon in a path.
+// after each byte shows where it ends up. The colon tells a user of http from a
+// host, because no @ follows a colon in a path.
 void CheckLogin(std::string_view bytes) {
   std::string login = ":";
   for (const char c : bytes) absl::StrAppend(&login, std::string(1, c), "Q");

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets libFuzzer choose where wait_loop_property_test.cc draws at random.
+// Runs the waits of wait_loop_property_test.cc with choices of libFuzzer
+// instead of random ones.
 
 #include <cstddef>
 #include <cstdint>

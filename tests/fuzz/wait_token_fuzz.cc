@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads any bytes as a saved wait, also with a checksum that is right. What is
-// taken continues with random options until it ends, is saved again on the way,
-// and says the same of itself each time.
+// Reads any bytes as a saved wait, also with a correct checksum. A wait that is
+// accepted continues with random options until it ends. It is saved again at
+// each sleep, and each saved wait can be parsed.
 
 #include <chrono>
 #include <cstddef>

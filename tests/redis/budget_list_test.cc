@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What a real server says of budgets that requests have made.
+// Tests lists of the budgets that requests have made on a real server.
 
 #include "gtest/gtest.h"
 
@@ -119,7 +119,7 @@ TEST_F(BudgetListTest, BudgetsAreListedByNameWithTheirUse) {
 TEST_F(BudgetListTest, PollsPerSecondAreThoseOfLate) {
   Grant({.member = {.budget = "api", .id = "1"}, .rate = 20});
   const int64_t now =
-      absl::ToUnixMicros(absl::Now());  // That of the server, too.
+      absl::ToUnixMicros(absl::Now());  // The server has the same clock.
   const auto polls = [&](absl::Duration ago) {
     server_->Run({"HSET", "waiter:rate:{api}", "measured", "18", "count", "30",
                   "window",

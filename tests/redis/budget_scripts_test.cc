@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs the scripts on a real server at times that the test gives, and compares
-// them with `BudgetBook`, on which all simulations run.
+// them with `BudgetBook`, which all simulations use.
 
 #include "waiter/redis/budget_scripts.h"
 
@@ -41,7 +41,7 @@ namespace {
 
 constexpr int64_t kStart = 1'790'000'000'000'000;
 
-// The same script, which takes the time from its last two arguments.
+// Returns the same script, but with the time from its last two arguments.
 RedisScript WithGivenTime(const RedisScript& script) {
   return RedisScript(absl::StrReplaceAll(
       script.text(),
@@ -190,7 +190,7 @@ TEST_F(BudgetScriptsTest, EveryKeyMayBeMissing) {
   std::vector<std::string> keys = internal::RateKeys("x");
   for (const std::string& key : internal::RateKeys("y")) keys.push_back(key);
   for (const std::string& key : internal::QuotaKeys("x")) keys.push_back(key);
-  // Each of them alone, and all at once.
+  // Deletes each key alone, and then all keys.
   keys.emplace_back();
   for (const std::string& key : keys) {
     SCOPED_TRACE(key);
@@ -242,7 +242,7 @@ TEST_F(BudgetScriptsTest, KeysExpireAfterAnHour) {
   }
 }
 
-// `..` writes numbers with 14 digits, which is no time in microseconds.
+// `..` writes only 14 digits of a number; a time in microseconds has more.
 TEST_F(BudgetScriptsTest, NoScriptJoinsTexts) {
   for (const RedisScript* script :
        {&internal::RateGrantScript(), &internal::QuotaSyncScript()}) {

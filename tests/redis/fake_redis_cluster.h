@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A Redis Cluster within the process, whose nodes do what a test says:
+// A Redis Cluster in this process. A test sets what its nodes do:
 //
 //   FakeRedisCluster cluster;
 //   cluster.AddNode("a:1", 0, 16383);
@@ -41,7 +41,7 @@ class FakeRedisCluster {
  public:
   using Command = std::vector<std::string>;
 
-  // What a node does with a command.
+  // A node's reaction to a command.
   struct Answer {
     enum class Way : uint8_t { kReplies, kCloses, kHangs };
     Way way = Way::kReplies;
@@ -71,14 +71,14 @@ class FakeRedisCluster {
   static Answer Close() { return {.way = Answer::Way::kCloses}; }
   static Answer Hang() { return {.way = Answer::Way::kHangs}; }
 
-  // Adds a node that answers scripts with 1, and has slots by the map that all
-  // nodes tell, unless `first` is negative.
+  // Adds a node that answers scripts with 1. Unless `first` is negative, the
+  // map that all nodes report gives it these slots.
   void AddNode(const std::string& address, int first = -1, int last = -1) {
     const std::lock_guard lock(mutex_);
     scripts_[address] = [](const Command&, bool) { return Integer(1); };
     if (first >= 0) ranges_[first] = {last, address};
   }
-  // Ends its connections, at their next command, and refuses new ones.
+  // Closes the node's connections at their next command, and refuses new ones.
   void RemoveNode(const std::string& address) {
     const std::lock_guard lock(mutex_);
     scripts_.erase(address);
@@ -91,25 +91,25 @@ class FakeRedisCluster {
     const std::lock_guard lock(mutex_);
     ranges_.clear();
   }
-  // For scripts.
+  // Sets the node's reaction to scripts.
   void set_script(const std::string& address, Script script) {
     const std::lock_guard lock(mutex_);
     scripts_[address] = std::move(script);
   }
-  // For CLUSTER SLOTS, instead of the map.
+  // Sets the node's reaction to CLUSTER SLOTS, instead of the map.
   void set_slots(const std::string& address, Answer answer) {
     const std::lock_guard lock(mutex_);
     slots_[address] = std::move(answer);
   }
 
-  // That all nodes tell.
+  // Sets the version that all nodes report.
   void set_version(const std::string& version) {
     const std::lock_guard lock(mutex_);
     version_ = version;
   }
 
-  // The first two words of the commands that a node got, except for those of a
-  // new connection and of its clock.
+  // Returns each command that a node got, with its first key or argument.
+  // Leaves out the commands of new connections and of the clock.
   std::vector<std::string> Log(const std::string& address) const {
     const std::lock_guard lock(mutex_);
     const auto it = logs_.find(address);
@@ -126,7 +126,7 @@ class FakeRedisCluster {
     return it == connections_.end() ? 0 : it->second;
   }
 
-  // Of a connection.
+  // Called by connections.
   bool Connect(const std::string& address) {
     const std::lock_guard lock(mutex_);
     if (!scripts_.contains(address)) return false;
@@ -214,7 +214,7 @@ class FakeRedisConnection final : public internal::RedisConnection {
 
   FakeRedisConnection(std::string address, Events events)
       : address_(std::move(address)), events_(std::move(events)) {
-    // Its end for writing is ready at all times.
+    // The writing end of the pipe is always ready.
     if (pipe(pipe_.data()) != 0) pipe_ = {-1, -1};
   }
   ~FakeRedisConnection() override {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Shared budgets on a real Redis server, in real time, while the server is
-// killed, stopped, emptied and misconfigured.
+// Tests shared budgets on a real Redis server, in real time, while the server
+// is killed, stopped, emptied and misconfigured.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -53,7 +53,7 @@ class RedisBudgetTest : public testing::Test {
     server_ = std::make_unique<RedisServer>();
   }
 
-  // Each has its own connection, as in its own process.
+  // Each store has its own connection, as if it were in its own process.
   std::shared_ptr<RedisBudgetStore> MakeStore(const std::string& secret = "") {
     return std::make_shared<RedisBudgetStore>(
         *RedisClient::Make(server_->Url(secret)));
@@ -63,7 +63,7 @@ class RedisBudgetTest : public testing::Test {
     return *SharedRateLimiter::Make(MakeStore(), options);
   }
 
-  // Polls in a thread, by as many waits as `limiter` told times to.
+  // Polls in a thread with 40 waits, at the times that `limiter` returns.
   JoiningThread Poll(std::shared_ptr<SharedRateLimiter> limiter,
                      MonotonicTime end) {
     return JoiningThread([this, limiter, end] {
@@ -129,7 +129,7 @@ TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
     EXPECT_GT(polls_[i + 301] - polls_[i], std::chrono::milliseconds(990));
   }
   EXPECT_LE(polls_.size(), kRate * 4.5 + 2);
-  // Less than the simulation holds, as this machine has other work.
+  // The simulation expects more, but this machine may be busy.
   EXPECT_GE(polls_.size(), 0.8 * kRate * 4);
   for (const auto& limiter : limiters) {
     EXPECT_EQ(limiter->State().rate, kRate);
@@ -194,7 +194,7 @@ TEST_F(RedisBudgetTest, FullServerIsAClearErrorAndMeansLocal) {
   ASSERT_TRUE(Eventually(
       [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
   server_->Run({"CONFIG", "SET", "maxmemory", "1"});
-  // An idle member asks once in 5 s.
+  // An idle member sends a request every 5 s.
   EXPECT_TRUE(Eventually(
       [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
   for (const absl::Status& error :

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs `RedisClient` against a real server, which it kills, stops and upsets.
+// Runs `RedisClient` with a real server, which the test kills, stops and
+// disturbs.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,7 +53,7 @@ class Replies {
     };
   }
 
-  // Returns the next one.
+  // Returns the next reply.
   absl::StatusOr<RedisReply> Take() {
     std::unique_lock lock(mutex_);
     if (!came_.wait_for(lock, std::chrono::seconds(30),
@@ -91,7 +92,7 @@ class RedisClientTest : public testing::Test {
     return replies_.Take();
   }
 
-  // Calls until there is a reply, as the client connects again.
+  // Repeats the call until it succeeds, because the client must reconnect.
   absl::StatusOr<RedisReply> CallUntilOk(RedisClient& client,
                                          const RedisScript& script) {
     absl::StatusOr<RedisReply> reply = absl::UnknownError("");
@@ -334,7 +335,7 @@ TEST_F(RedisClientTest, DestructorCancelsAllCalls) {
     EXPECT_THAT(replies_.Take().status(),
                 StatusIs(absl::StatusCode::kCancelled));
   }
-  // They had been sent, and so still run.
+  // The calls had been sent, so they still run.
   server.Resume();
   EXPECT_EQ(server.Run({"GET", "key"}), "10");
 }
@@ -398,7 +399,7 @@ TEST_F(RedisClientTest, ChildOfAForkExitsAndLeavesTheConnectionAlone) {
   ASSERT_TRUE(Call(*client, add_).ok());
 
   std::atomic<bool> ends = false;
-  // It has the lock at some fork.
+  // This thread holds the lock during some of the forks.
   std::thread user([&] {
     while (!ends) client->RunAt({}, [] {});
   });

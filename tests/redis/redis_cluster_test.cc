@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `RedisCluster` on nodes within the process, which do what a test says.
+// Tests `RedisCluster` with nodes in this process, whose behavior a test sets.
 
 #include <atomic>
 #include <chrono>
@@ -45,7 +45,7 @@ using ::testing::Not;
 using Answer = FakeRedisCluster::Answer;
 using Command = FakeRedisCluster::Command;
 
-// "foo" has the slot 12182, "bar" 5061.
+// "foo" has slot 12182, and "bar" has slot 5061.
 constexpr int kFoo = 12182;
 
 // Returns whether `condition` came true within 30 s.
@@ -57,7 +57,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-// The real clock, plus what a test adds.
+// The real clock, plus an offset that a test sets.
 class LeapingClock final : public Clock {
  public:
   absl::Time TimeNow() override { return GetRealClock().TimeNow(); }
@@ -100,7 +100,7 @@ class RedisClusterTest : public testing::Test {
     return future.get();
   }
 
-  // Two nodes with a half of the slots each: "bar" is on a, "foo" on b.
+  // Adds two nodes with half of the slots each: "bar" is on a, and "foo" on b.
   void AddTwoNodes() {
     cluster_.AddNode("a:1", 0, 8191);
     cluster_.AddNode("b:2", 8192, 16383);
@@ -137,14 +137,14 @@ TEST_F(RedisClusterTest, MovedCallGoesToTheOtherNodeAndLaterOnesAtOnce) {
     return FakeRedisCluster::Error("MOVED 12182 c:3");
   });
   cluster_.AddNode("c:3");
-  // The map of the nodes lags.
+  // The nodes' map is out of date.
   const auto client = Make();
   EXPECT_TRUE(Call(*client, "foo").ok());
   EXPECT_EQ(client->State().moved, 1);
   EXPECT_TRUE(Call(*client, "foo").ok());
   EXPECT_THAT(cluster_.Log("c:3"), ElementsAre("EVAL foo", "EVALSHA foo"));
   EXPECT_EQ(client->State().moved, 1);
-  // It asks for the slots, as others may have moved, too.
+  // The client asks for the slots, because others may also have moved.
   EXPECT_TRUE(Eventually([&] { return client->State().refreshes >= 2; }));
 }
 
@@ -184,7 +184,7 @@ TEST_F(RedisClusterTest, AskedCallFollowsAskingAndTheSlotStays) {
   cluster_.AddNode("c:3");
   cluster_.set_script("c:3", [](const Command& command, bool was_asking) {
     if (!was_asking) return FakeRedisCluster::Error("MOVED 12182 b:2");
-    // As a server that does not know the script.
+    // The server does not have the script.
     if (command[0] == "EVALSHA") return FakeRedisCluster::Error("NOSCRIPT No");
     return FakeRedisCluster::Integer(3);
   });
@@ -523,8 +523,8 @@ TEST_F(RedisClusterTest, CallbackAndTimerMayDestroyTheClient) {
   }
 }
 
-// Slots wander, nodes lose connections before and after they run a call, and
-// maps lag. No call runs twice, and errors say what they have to.
+// Slots move, nodes close connections before and after they run a call, and
+// maps are out of date. No call runs twice, and errors have the right codes.
 TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
   const uint64_t seed = FirstSeed();
   SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
@@ -532,7 +532,7 @@ TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
   constexpr int kCalls = 3000;
   const std::vector<std::string> nodes = {"a:1", "b:2", "c:3"};
   std::mutex mutex;
-  std::map<std::string, std::string> owners;  // Of keys, as all are moving.
+  std::map<std::string, std::string> owners;  // By key, because all move.
   std::map<std::string, int> runs;
   for (const std::string& node : nodes) {
     cluster_.set_script(

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How a client gets its connection, or does not: lookups of host names that
-// hang, and servers that are too old.
+// Tests how a client connects, or fails to connect: lookups of host names may
+// hang, and servers may be too old.
 
 #include <chrono>
 #include <condition_variable>
@@ -44,8 +44,8 @@ bool Eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-// A name server that answers only while it does not hang. Only one exists at a
-// time, but threads that ask it may be there after it.
+// A name server that may hang. Only one exists at a time, but threads that call
+// it may outlive it.
 class FakeNames {
  public:
   explicit FakeNames(Addresses addresses) {
@@ -158,7 +158,7 @@ TEST(RedisConnectTest, ClientEndsWhileItsLookupHangs) {
     });
     ASSERT_TRUE(Eventually([&] { return names.lookups() == 1; }));
   }
-  // It still hangs.
+  // The lookup still hangs.
   EXPECT_THAT(reply.status(), StatusIs(absl::StatusCode::kCancelled));
 }
 
@@ -169,7 +169,7 @@ TEST(RedisConnectTest, LookupThatHangsIsNotBegunAgain) {
   names.set_hanging(true);
   const auto client =
       *RedisClient::Make<NamedConnection>("redis://redis.internal:1", kQuick);
-  // Each outlasts the time for a connection.
+  // Each round takes longer than the timeout of a connection.
   for (int i = 0; i < 5; ++i) {
     EXPECT_THAT(CallAndWait(*client).status(),
                 StatusIs(absl::StatusCode::kUnavailable));

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The parts of `RedisClient` that need no server.
+// Tests the parts of `RedisClient` that need no server.
 
 #include <chrono>
 #include <cstdint>
@@ -118,7 +118,8 @@ TEST(RedisSlotTest, SlotIsThatOfTheTagInBraces) {
   EXPECT_EQ(RedisSlot("foo{bar}{zap}"), RedisSlot("bar"));
   EXPECT_EQ(RedisSlot("foo{{bar}}zap"), RedisSlot("{bar"));
   EXPECT_EQ(RedisSlot("}foo{bar}"), RedisSlot("bar"));
-  // Without a tag, the whole key counts. These are of CLUSTER KEYSLOT.
+  // Without a tag, the slot depends on the whole key. The numbers are from
+  // CLUSTER KEYSLOT.
   EXPECT_EQ(RedisSlot("foo{}{bar}"), 8363);
   EXPECT_EQ(RedisSlot("foo{bar"), 15278);
   EXPECT_EQ(RedisSlot("\xff\x80"), 4727);
@@ -152,7 +153,7 @@ TEST(ClusterSlotsTest, RangesHaveTheirPrimariesAndReplicas) {
   EXPECT_EQ((*ranges)[0].primary, (RedisAddress{"a", 1}));
   ASSERT_EQ((*ranges)[0].replicas.size(), 1);
   EXPECT_EQ((*ranges)[0].replicas[0], (RedisAddress{"b", 2}));
-  // No host stands for the one that was asked.
+  // Without a host, the node is the one that was asked.
   EXPECT_EQ((*ranges)[1].primary, (RedisAddress{"asked", 3}));
   EXPECT_EQ((*ranges)[2].primary, (RedisAddress{"asked", 4}));
   EXPECT_TRUE((*ranges)[2].replicas.empty());
@@ -210,7 +211,7 @@ TEST(ClusterSlotsTest, RepliesOfAnotherFormAreErrors) {
       Array({Number(0), Number(1), Array({Text("a"), Number(-1)})}),
       Array({Number(0), Number(1), Array({Text("a"), Number(65536)})}),
       Array({Number(0), Number(1), Node("a", 1), Number(2)}),
-      // Two nodes for one slot.
+      // Two nodes have the same slot.
       Array({Number(99), Number(100), Node("a", 1)}),
       Array({Number(100), Number(100), Node("b", 1)}),
       Array({Number(50), Number(200), Node("b", 1)}),
@@ -275,7 +276,7 @@ TEST(StoreClockTest, FastestReplyOfTheLastMinuteCounts) {
   const MonotonicTime start{seconds(1000)};
   EXPECT_EQ(clock.At(start), std::nullopt);
 
-  // A reply of 100 ms says 90 ms too much, as the request took long.
+  // The request takes 90 of 100 ms, so the estimate is 40 ms too high.
   clock.Observe(start, start + milliseconds(100),
                 seconds(5000) + milliseconds(90));
   EXPECT_EQ(clock.At(start), seconds(5000) + milliseconds(40));
@@ -285,7 +286,7 @@ TEST(StoreClockTest, FastestReplyOfTheLastMinuteCounts) {
   clock.Observe(start + seconds(50), start + seconds(50) + milliseconds(10),
                 seconds(5050) + milliseconds(6));
   EXPECT_EQ(clock.At(start + seconds(51)), seconds(5051));
-  // The fast one is forgotten.
+  // The fast reply is forgotten.
   clock.Observe(start + seconds(62), start + seconds(62) + milliseconds(20),
                 seconds(5062));
   EXPECT_EQ(clock.At(start + seconds(62)), seconds(5062) + milliseconds(1));

@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of the headers of the Redis client and its store, on a real server.
+// Tests the promises of the headers of the Redis client and its store, on a
+// real server.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -56,7 +57,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-// A callback whose reply comes in a future, which breaks if it is called twice.
+// Makes callbacks that put the reply into a future. A second call is an error.
 class Taken {
  public:
   RedisClient::Callback Callback() {
@@ -90,7 +91,7 @@ class RedisPromisesTest : public testing::Test {
   std::shared_ptr<RedisClient> MakeClient(RedisClientOptions options = {}) {
     return *RedisClient::Make(server_->Url(), options);
   }
-  // Makes one that has a connection.
+  // Makes a client that has a connection.
   std::shared_ptr<RedisClient> Connected(RedisClientOptions options = {}) {
     auto client = MakeClient(options);
     EXPECT_TRUE(Eventually([&] { return client->State().connected; }));
@@ -162,7 +163,7 @@ TEST_F(RedisPromisesTest, NoCallbackRunsInsideOfItsCall) {
     const RedisScript script("#!lua\nreturn 1");
     client->Call(script, {}, {}, [&](const Reply&) {
       same_thread.set_value(std::this_thread::get_id() == caller);
-      // One on the client's own thread.
+      // This call is on the client's own thread.
       const auto returned = std::make_shared<bool>(false);
       client->Call(script, {}, {}, [&](const Reply&) { done.set_value(); });
       client->RunAt({}, [&inside, returned] { inside.set_value(!*returned); });
@@ -201,7 +202,7 @@ TEST_F(RedisPromisesTest, FarAndPastTimersDoNotDisturbOthers) {
 
 TEST_F(RedisPromisesTest, ClientMayGoInEveryFunctionThatItCalls) {
   const RedisScript script("#!lua\nreturn 1");
-  // In a callback, which owns it.
+  // The client is destroyed in a callback, which owns it.
   for (const bool answers : {true, false}) {
     std::promise<absl::Status> gone;
     auto client = Connected();
@@ -216,7 +217,7 @@ TEST_F(RedisPromisesTest, ClientMayGoInEveryFunctionThatItCalls) {
     EXPECT_TRUE(Eventually([&] { return left.expired(); }));
     if (!answers) server_->Start();
   }
-  // In a timer, while calls are in progress.
+  // The client is destroyed in a timer, while calls are in progress.
   {
     auto client = Connected();
     server_->Pause();
@@ -232,7 +233,7 @@ TEST_F(RedisPromisesTest, ClientMayGoInEveryFunctionThatItCalls) {
     EXPECT_THAT(taken.Take().status(), StatusIs(absl::StatusCode::kCancelled));
     server_->Resume();
   }
-  // In the callback that a destructor calls, another one.
+  // Another client is destroyed in a callback that a destructor calls.
   {
     auto client = Connected();
     auto other = Connected();
@@ -262,8 +263,7 @@ TEST_F(RedisPromisesTest, CallsOfADestructorsCallbacksAreAnsweredToo) {
   RedisClient& same = *client;
   same.Call(script, {}, {},
             [&same, &script, next = taken.Callback()](const Reply&) {
-              // The client is being destroyed on another thread, and still
-              // there.
+              // Another thread is destroying the client, which still exists.
               same.Call(script, {}, {}, next);
               same.RunAt({}, [] { ADD_FAILURE(); });
             });
@@ -314,7 +314,7 @@ TEST_F(RedisPromisesTest, EveryPairOfCallsMayRunAtOnce) {
     }
     client = nullptr;
   }
-  // The last thread destroyed it, and so answered the rest.
+  // The last thread destroyed the client, which answered the remaining calls.
   EXPECT_EQ(answered, 400);
 }
 
@@ -396,7 +396,7 @@ TEST_F(RedisPromisesTest, KeysAreThoseOfTheHeaderAndMayBeDeletedAtAnyTime) {
                         "waiter:quota:{x.y}", "waiter:quota:{x.y}:held",
                         "waiter:quota:{x.y}:ends", "waiter:quota:{x.y}:spent"));
     }
-    // One of them, or all.
+    // Deletes some of the keys, or all.
     if (i == 4) {
       server_->Run({"FLUSHALL"});
     } else {
@@ -412,7 +412,7 @@ TEST_F(RedisPromisesTest, KeysAreThoseOfTheHeaderAndMayBeDeletedAtAnyTime) {
   EXPECT_TRUE(shared->State().last_error.ok());
 }
 
-// The user of docs/distributed.md.
+// The user has the rights that docs/distributed.md lists.
 TEST_F(RedisPromisesTest, UserOfTheDocsMayDoAllThatBudgetsNeed) {
   std::vector<std::string> acl = absl::StrSplit(
       "ACL SETUSER budgets on >secret ~waiter:* +eval +evalsha +info +time "

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The three workers of examples/shared_budget as processes, with a real Redis
-// server, in real time.
+// Runs the three workers of examples/shared_budget as processes, with a real
+// Redis server, in real time.
 
 #include "gtest/gtest.h"
 
@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kWorkers = 3;
 constexpr double kRate = 20;
-// While they start, and the seconds that count.
+// The seconds in which the workers start, and the seconds that are measured.
 constexpr size_t kStart = 2;
 constexpr size_t kSeconds = 6;
 
@@ -50,7 +50,7 @@ class Worker {
     if (output_ != nullptr) pclose(output_);
   }
 
-  // Returns its lines when it has ended, which must be by itself.
+  // Waits until the worker has ended, with success, and returns its lines.
   std::vector<std::string> Lines() {
     std::string text;
     std::array<char, 1024> bytes;
@@ -98,10 +98,10 @@ TEST(RedisWorkersTest, ThreeWorkersKeepOneLimit) {
     each.push_back(polls);
     all += polls;
   }
-  // A horizon and a poll beyond the rate, and the workers count from different
-  // moments.
+  // The workers may exceed the rate by a horizon and a poll. They also count
+  // from different moments.
   EXPECT_LE(all, kRate * (kSeconds + 0.5 + 1) + 1);
-  // A busy machine makes less of it.
+  // A busy machine uses less of the rate.
   EXPECT_GE(all, 0.7 * kRate * kSeconds);
   for (const double polls : each) {
     EXPECT_GE(polls, 0.2 * all);

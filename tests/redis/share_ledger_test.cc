@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What one member of a quota does with the answers that it gets, at given
+// Tests what one member of a quota does with the store's answers, at given
 // times.
 
 #include "waiter/redis/share_ledger.h"
@@ -66,14 +66,14 @@ TEST_F(ShareLedgerTest, TokensThatWereSpentBeforeTheyGoBackAreOwed) {
   ledger_.BeginSync(now_, 28);
   ledger_.OnGrant({.change = 72, .held = 100, .members = 1}, now_);
   ledger_.BeginSync(now_, 100);
-  // All but 5 were spent meanwhile, and 60 are to be given back.
+  // The member has spent all but 5 since its request, and must give back 60.
   EXPECT_EQ(ledger_.OnGrant({.change = -60, .held = 40, .members = 2}, now_),
             -60);
   ledger_.Owe(55);
   const QuotaRequest request = ledger_.BeginSync(now_, 0);
   EXPECT_EQ(request.has, -55);
   EXPECT_EQ(request.has + request.spent, 40);
-  // The store took them; nothing is owed any more.
+  // The store took the tokens, so the member owes nothing.
   EXPECT_EQ(ledger_.OnGrant({.change = 28, .held = 28, .members = 2}, now_),
             28);
   EXPECT_EQ(ledger_.BeginSync(now_, 28).has, 28);
@@ -85,10 +85,10 @@ TEST_F(ShareLedgerTest, LeaseEndsByTheTimeOfSending) {
                   now_ + milliseconds(900));
   const MonotonicTime end = now_ + seconds(10);
   EXPECT_EQ(ledger_.OnTime(end - milliseconds(1), 100), 0);
-  // A quarter of the capacity.
+  // The member gets a quarter of the capacity.
   EXPECT_EQ(ledger_.OnTime(end, 100), 25);
   EXPECT_EQ(ledger_.mode(), SharedBudgetMode::kLocal);
-  // Then a quarter of the refill, up to that.
+  // Then it gets a quarter of the refill, up to the same amount.
   EXPECT_DOUBLE_EQ(ledger_.OnTime(end + seconds(2), 100), 5);
   EXPECT_DOUBLE_EQ(ledger_.OnTime(end + seconds(60), 124), 1);
 }
@@ -98,7 +98,7 @@ TEST_F(ShareLedgerTest, NeverConnectedProcessGetsTheWholeQuota) {
   ledger_.BeginSync(now_, 28);
   EXPECT_EQ(ledger_.OnMiss(now_, 28), 472);
   EXPECT_EQ(ledger_.mode(), SharedBudgetMode::kLocal);
-  // When the store comes, it learns of both.
+  // When the store is reached, it learns both numbers.
   const QuotaRequest request = ledger_.BeginSync(now_, 400);
   EXPECT_EQ(request.has, 400);
   EXPECT_EQ(request.spent, 100);
@@ -111,7 +111,7 @@ TEST_F(ShareLedgerTest, LeaseThatEndsDuringASyncIsNotGrantedTwice) {
   ledger_.BeginSync(now_, 300);
   now_ += milliseconds(200);
   EXPECT_EQ(ledger_.OnTime(now_, 300), 200);
-  // The store booked 250.
+  // The store recorded 250.
   EXPECT_EQ(ledger_.OnGrant({.change = -50, .held = 250, .members = 1}, now_),
             -250);
 }
@@ -121,7 +121,7 @@ TEST_F(ShareLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
   ledger_.OnGrant({.change = 72, .held = 100, .members = 4}, now_);
   now_ += seconds(60);
   EXPECT_EQ(ledger_.OnTime(now_, 0), 125);
-  // The store knows those that have come back.
+  // The store knows only the members that have come back.
   ledger_.BeginSync(now_, 125);
   ledger_.OnGrant({.change = 0, .held = 125, .members = 1}, now_);
   EXPECT_EQ(ledger_.members(), 1);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Promises of the headers of shared budgets, on a store of another maker.
+// Tests the promises of the headers of shared budgets on a custom store.
 
 #include <algorithm>
 #include <array>
@@ -70,7 +70,8 @@ class OwnStoreTest : public testing::Test {
 
   MonotonicTime now() { return clock_.MonotonicNow(); }
 
-  // Polls whenever the limiter lets it, and returns how often in `time`.
+  // Polls for `time` as often as the limiter allows, and returns the number of
+  // polls.
   int PollFor(RateLimiter& limiter, absl::Duration time) {
     const MonotonicTime end = now() + absl::ToChronoNanoseconds(time);
     int polls = 0;
@@ -88,7 +89,7 @@ class OwnStoreTest : public testing::Test {
     return polls;
   }
 
-  // Lets the store fail all requests after `after`.
+  // Makes the store fail all requests, each after `after`.
   void Fail(absl::StatusCode code, absl::Duration after) {
     store_->on_grant = [code](const RateRequest&) {
       return absl::Status(code, "no");
@@ -106,7 +107,7 @@ class OwnStoreTest : public testing::Test {
 
 using OwnStoreLimiterTest = OwnStoreTest;
 
-// A client with a long timeout answers late, but budgets must not stand still.
+// A client with a long timeout answers late, but budgets must not block.
 TEST_F(OwnStoreLimiterTest, PollsPassAfter3sHoweverLateTheStoreFails) {
   for (const absl::Duration after :
        {absl::ZeroDuration(), absl::Milliseconds(1), absl::Seconds(1),
@@ -163,7 +164,7 @@ TEST_F(OwnStoreLimiterTest, EveryErrorMeansLocalAndIsToldAndPasses) {
     EXPECT_THAT(limiter->State().last_error, StatusIs(code, "no"));
     EXPECT_EQ(limiter->State().last_sync_age, std::nullopt);
 
-    // Neither an outage nor its cause makes more calls than work does.
+    // An outage causes no more calls than normal work, for every error.
     const size_t before = store_->rates.size();
     PollFor(*limiter, absl::Minutes(1));
     EXPECT_LE(store_->rates.size() - before, 4U * 60);
@@ -205,7 +206,7 @@ TEST_F(OwnStoreLimiterTest, RequestSaysWhatTheOptionsSay) {
 }
 
 TEST_F(OwnStoreLimiterTest, EveryPollIsReportedOnceUnlessTheOutcomeIsUnknown) {
-  // The outcome of an error is "no effect", except of kUnavailable.
+  // An error means that the request had no effect, except for kUnavailable.
   for (const absl::StatusCode code : kErrors) {
     if (code == absl::StatusCode::kUnavailable) continue;
     SCOPED_TRACE(absl::StatusCodeToString(code));
@@ -282,7 +283,7 @@ TEST_F(OwnStoreLimiterTest, LimiterMayGoInsideOfACallbackOrATimer) {
       if (when == "timer") store_->RunAt(now() + milliseconds(2), drop);
       const std::weak_ptr<OwnBudgetStore> store = store_;
       if (when == "destroy") {
-        // The limiter is the last that holds the store.
+        // The limiter has the last reference to the store.
         store_->after_answer = nullptr;
         store_ = nullptr;
         clock_.CallAt(clock_.Elapsed() + absl::Microseconds(500), drop);
@@ -298,7 +299,7 @@ TEST_F(OwnStoreLimiterTest, LimiterMayGoInsideOfACallbackOrATimer) {
   }
 }
 
-// Grants of a store that does not do what one should.
+// The grants come from a store that breaks the rules.
 TEST_F(OwnStoreLimiterTest, OddGrantsNeitherSpinNorStopForEver) {
   struct Case {
     std::string_view name;
@@ -499,7 +500,7 @@ TEST_F(OwnStoreLimiterTest, BoundsOfOptionsAreValidAndTheirNeighboursNot) {
   }
 }
 
-// Every limiter that `Validate` takes must work.
+// Every limiter that `Validate` accepts must work.
 TEST_F(OwnStoreLimiterTest, ExtremeOptionsWork) {
   for (const double rate : {0.001, 1'000'000.0}) {
     for (const double burst : {1.0, 1'000'000.0}) {
@@ -564,13 +565,13 @@ TEST_F(OwnStoreQuotaTest, RequestSaysWhatTheOptionsSay) {
   }
 }
 
-// A store that keeps the accounts of one member.
+// A store that keeps the account of one member.
 class Account {
  public:
   explicit Account(double capacity) : level(capacity) {}
 
   QuotaGrant Sync(const QuotaRequest& request) {
-    // What it never got, it has from the start.
+    // The member has these tokens from the start, without a grant.
     if (held < 0) {
       held = request.has + request.spent;
       level -= held;
@@ -647,7 +648,7 @@ TEST_F(OwnStoreQuotaTest, EveryErrorMeansLocalAndIsToldAndPasses) {
       store_ = std::make_shared<OwnBudgetStore>(clock_);
       Fail(code, after);
       const auto shared = MakeQuota();
-      // After three requests, and a lease at most.
+      // The change takes three requests, and a lease at most.
       clock_.AdvanceTime(absl::Seconds(20));
       EXPECT_EQ(shared->State().mode, SharedBudgetMode::kLocal);
       EXPECT_NEAR(shared->State().available, 500, 1);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Calls of shared budgets from several threads, with a store that answers on
-// its own thread. For ThreadSanitizer.
+// Calls shared budgets from several threads, with a store that answers on its
+// own thread. For ThreadSanitizer.
 
 #include <algorithm>
 #include <atomic>
@@ -35,13 +35,13 @@
 namespace waiter::shared_budget_threads_test {
 namespace {
 
-// Answers immediately, on its thread, every fifth time with an error.
+// Answers immediately, on its own thread. Every fifth answer is an error.
 class ThreadedStore final : public BudgetStore {
  public:
   ThreadedStore() : state_(std::make_shared<State>()) {
     thread_ = std::thread([state = state_] { Run(*state); });
   }
-  // May run on its own thread, as callbacks may own the store.
+  // This may run on the store's thread, because callbacks may own the store.
   ~ThreadedStore() override {
     {
       const std::lock_guard lock(state_->mutex);

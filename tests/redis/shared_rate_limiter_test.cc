@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Simulates processes that share a rate: each has a limiter and waits, all
-// share a store in memory, on simulated time.
+// Simulates processes that share a rate, on simulated time. Each has a limiter
+// and waits, and all share a store in memory.
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +59,7 @@ struct PollLog {
   }
 };
 
-// 1 if all are equal, 1/n if one has all.
+// Returns 1 if all values are equal, and 1/n if all but one are zero.
 double JainIndex(const std::vector<double>& values) {
   double sum = 0;
   double squares = 0;
@@ -70,8 +70,9 @@ double JainIndex(const std::vector<double>& values) {
   return sum * sum / (static_cast<double>(values.size()) * squares);
 }
 
-// Returns the most by which polls in any interval exceed `rate` times its
-// length: the least burst with which a bucket of that rate would let them pass.
+// Returns the maximum by which polls in any interval exceed `rate` times its
+// length. This is the smallest burst with which a bucket of that rate would let
+// them pass.
 double LeastBurst(const std::vector<double>& times, double rate) {
   double most = 0;
   double lowest = std::numeric_limits<double>::max();
@@ -85,21 +86,22 @@ double LeastBurst(const std::vector<double>& times, double rate) {
 
 class Fleet;
 
-// One process: a limiter, and waits that poll again and again.
+// One process with a limiter, and waits that poll repeatedly.
 class Process {
  public:
   Process(Fleet& fleet, int index, const SharedRateLimiterOptions& options);
 
   // Adds waits that poll `pause` after each poll.
   void Add(int waits, absl::Duration pause = absl::ZeroDuration());
-  // Stops all polls, as when the process is killed; nobody leaves the budget.
+  // Stops all polls, as if the process were killed. It does not leave the
+  // budget.
   void Kill() {
     is_killed_ = true;
     store_->Cut();
   }
   // Stops all polls; the process is an idle member from now on.
   void Idle() { is_killed_ = true; }
-  // All polls until then come at `time`.
+  // Delays all polls that would come before `time` until then.
   void PauseUntil(absl::Duration time) { paused_until_ = time; }
 
   sim::MemoryBudgetStore& store() { return *store_; }
@@ -148,7 +150,7 @@ class Fleet {
     return calls;
   }
 
-  // Answer of the server to a poll; by default "not ready".
+  // The server's answer to a poll, "not ready" by default.
   std::function<PollStatus()> server = [] { return PollStatus::kNotReady; };
 
  private:
@@ -236,7 +238,8 @@ TEST(SharedRateLimiterTest, RateIsNeverExceededWhateverHappensToMembers) {
                              absl::Milliseconds(absl::Uniform(gen, 0, 20'000)));
           break;
         case 2:
-          // Shorter than the outage that makes the member continue alone.
+          // This is shorter than an outage after which a member continues
+          // alone.
           process.store().set_one_way(
               absl::Milliseconds(absl::Uniform(gen, 0.1, 100.0)));
           break;
@@ -255,7 +258,7 @@ TEST(SharedRateLimiterTest, RateIsNeverExceededWhateverHappensToMembers) {
       fleet.Run(absl::Seconds(absl::Uniform(gen, 0.0, 3.0)));
     }
     const double horizon = std::max(0.5, 2 / rate);
-    // Answers take up to 200 ms, at most by so much are slots late.
+    // Answers take up to 200 ms, so slots are at most that late.
     EXPECT_LE(LeastBurst(fleet.log().times, rate),
               1.001 * (burst + rate * (horizon + 0.2)) + 1);
     EXPECT_GT(fleet.log().times.size(), 10);
@@ -387,7 +390,7 @@ TEST(SharedRateLimiterTest, FirstPollOfAnIdleProcessWaitsForOneRoundTrip) {
 }
 
 TEST(SharedRateLimiterTest, PollJustAfterARequestOfAnIdleProcessWaitsAsLong) {
-  // The requests of an idle process are sent every 5 s.
+  // An idle process sends a request every 5 s.
   for (int64_t after = 0; after < 12; ++after) {
     SCOPED_TRACE(after);
     Fleet fleet({.name = "api", .rate = 20});
@@ -433,7 +436,7 @@ TEST(SharedRateLimiterTest, WithoutTheStoreEachUsesItsPartAndTheyShareAgain) {
   EXPECT_EQ(state.rate, 100);
   EXPECT_TRUE(state.last_error.ok());
   EXPECT_NEAR(static_cast<double>(fleet.log().Between(34, 45)), 1100, 35);
-  // The polls of 3 s without a store are missing, but never too many.
+  // The polls of 3 s without a store are missing, but the limit always holds.
   EXPECT_LE(LeastBurst(fleet.log().times, 100), 51 + 100 * 0.5 + 4);
 }
 
@@ -480,8 +483,8 @@ TEST(SharedRateLimiterTest, EmptiedStoreCostsOneHorizonAndOneBurst) {
   EXPECT_GE(fleet.log().Between(10, 20), 0.97 * 1000);
 }
 
-// The store forgets which slots it granted, but not more than there are: from
-// a burst before now until a horizon after it.
+// The store forgets which slots it granted. It can grant again only the slots
+// from a burst before now until a horizon after now.
 TEST(SharedRateLimiterTest,
      StoreThatLosesItsLastSecondsCostsOneHorizonAndOneBurst) {
   constexpr double kRate = 100;
@@ -504,7 +507,7 @@ TEST(SharedRateLimiterTest,
       const PollLog& log = fleet.log();
       EXPECT_LE(LeastBurst(log.times, kRate), 2 * most + 1);
       if (burst > 1) {
-        // More than in normal work, and once.
+        // The polls exceed the limit of normal work, but only once.
         EXPECT_GE(LeastBurst(log.times, kRate), most + 0.5 * burst);
       }
       const auto at =
@@ -521,7 +524,7 @@ TEST(SharedRateLimiterTest, MembersFindTheRateOfTheServerTogether) {
     for (const int waits : {5, 30}) {
       SCOPED_TRACE(testing::Message() << processes << " x " << waits);
       Fleet fleet({.name = "api"});
-      // A server that lets 100 polls per second pass.
+      // The server lets 100 polls per second pass.
       double tokens = 100;
       absl::Duration refilled;
       int64_t throttled = 0;
@@ -557,7 +560,7 @@ TEST(SharedRateLimiterTest, EveryPollPassesUntilTheServerThrottles) {
   fleet.Run(absl::Seconds(2));
   EXPECT_EQ(fleet.process(0).limiter().State().rate, std::nullopt);
   EXPECT_EQ(fleet.process(0).limiter().Rate(), std::nullopt);
-  // Each wait polls once in a millisecond.
+  // Each wait polls once per millisecond.
   EXPECT_GE(fleet.log().Between(1, 2), 19000);
 
   fleet.server = [] { return PollStatus::kThrottled; };

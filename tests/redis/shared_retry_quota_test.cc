@@ -93,7 +93,7 @@ class SharedRetryQuotaTest : public testing::Test {
     return *processes_.back();
   }
 
-  // Makes one retry, and returns whether the quota let it.
+  // Makes one retry, and returns whether the quota allowed it.
   bool Retry(Process& process) {
     QuotaToken token;
     return process.quota
@@ -101,8 +101,8 @@ class SharedRetryQuotaTest : public testing::Test {
         .has_value();
   }
 
-  // Lets all processes but `idle` retry as often as they can, and returns the
-  // tokens that it cost.
+  // Makes all processes except `idle` retry as often as they can, and returns
+  // the cost in tokens.
   double RetryFor(absl::Duration time, const Process* idle = nullptr) {
     double paid = 0;
     for (const absl::Duration end = clock_.Elapsed() + time;
@@ -145,7 +145,7 @@ TEST_F(SharedRetryQuotaTest, NewMemberRetriesBeforeTheStoreHasAnswered) {
   EXPECT_TRUE(Retry(process));
   EXPECT_TRUE(Retry(process));
   clock_.AdvanceTime(absl::Seconds(3));
-  // They are accounted for.
+  // The store knows of both retries.
   EXPECT_NEAR(book_->TokensOf("api"), 500 - 28, 1e-6);
 }
 
@@ -158,7 +158,7 @@ TEST_F(SharedRetryQuotaTest, OneMemberMayUseNearlyAllTokens) {
     retries += Retry(busy) ? 1 : 0;
     clock_.AdvanceTime(absl::Milliseconds(2));
   }
-  // The idle member keeps the least chunk.
+  // The idle member keeps the minimum chunk.
   EXPECT_GE(retries * 14, 500 - 28 - 14 - 28);
   EXPECT_LE(retries * 14, 500);
 }
@@ -246,7 +246,7 @@ TEST_F(SharedRetryQuotaTest, EmptiedStoreLearnsWhatMembersHave) {
   clock_.AdvanceTime(absl::Seconds(20));
   book_->Clear();
   clock_.AdvanceTime(absl::Seconds(1));
-  // What members held came on top.
+  // The members may also keep the tokens that they held.
   EXPECT_LE(AllAvailable(), 500 + 400);
   clock_.AdvanceTime(absl::Seconds(20));
   for (const auto& process : processes_) {
@@ -260,15 +260,15 @@ TEST_F(SharedRetryQuotaTest,
   for (int i = 0; i < 4; ++i) Add({.name = "api"});
   clock_.AdvanceTime(absl::Seconds(20));
   const sim::BudgetBook copy = *book_;
-  // Three retry, and are granted what they spend.
+  // Three members retry, and the store grants the tokens that they spend.
   const double lost = RetryFor(absl::Seconds(2), processes_[0].get());
   ASSERT_GE(lost, 300);
   *book_ = copy;
   const double after = RetryFor(absl::Seconds(40));
 
   EXPECT_LE(lost + after, 500 + lost);
-  // What members spend, they report even to a store that has forgotten what it
-  // granted for it: nothing is missing later.
+  // Members report the tokens that they spend even to a store that has
+  // forgotten the grants, so the store counts all of them in the end.
   EXPECT_LE(book_->TokensOf("api"), 500 - lost - after + 1e-6);
 }
 
@@ -291,8 +291,8 @@ TEST_F(SharedRetryQuotaTest, StoreThatLosesItsLastSecondsLearnsWhatWasSpent) {
   }
 }
 
-// A process that stands still may continue just before it hears that its lease
-// has ended, and that others have its tokens.
+// A process that was stopped may spend tokens just before it learns that its
+// lease has ended and others have its tokens.
 TEST_F(SharedRetryQuotaTest, MemberThatStandsStillSpendsItsPartOnceMore) {
   for (const absl::Duration pause : {absl::Seconds(7), absl::Seconds(60)}) {
     SCOPED_TRACE(absl::FormatDuration(pause));
@@ -304,7 +304,7 @@ TEST_F(SharedRetryQuotaTest, MemberThatStandsStillSpendsItsPartOnceMore) {
     paused.pausable->PauseUntil(clock_.Elapsed() + pause);
     const double before = RetryFor(pause, &paused);
     const bool is_over = pause > absl::Seconds(10);
-    // The others have what it had once its lease has ended.
+    // Once its lease has ended, the others have its tokens.
     EXPECT_LE(before, is_over ? 500 : 400 + 1e-6);
     EXPECT_GE(before, (is_over ? 500 : 400) - 4 * 28);
     const double after = RetryFor(absl::Seconds(30));
@@ -324,8 +324,9 @@ TEST_F(SharedRetryQuotaTest, MembersThatAreCutOffUseTheirPartsBesideTheOthers) {
   processes_[0]->store->Cut();
   const double spent = RetryFor(absl::Seconds(60));
 
-  // What it held when it was cut off, which the store gives to others when its
-  // lease ends, and a quarter of the capacity and of the refill.
+  // The member has the tokens that it held when it was cut off, and a quarter
+  // of the capacity and of the refill. When its lease ends, the store also
+  // gives the tokens that it held to others.
   EXPECT_LE(spent, 500 + 100 + 500 / 4 + 1.25 * kRefill * 60);
   EXPECT_GE(spent, 0.9 * (500 + 500 / 4 + 1.25 * kRefill * 60));
   EXPECT_EQ(processes_[0]->shared->State().mode, SharedBudgetMode::kLocal);
@@ -341,7 +342,7 @@ TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
   SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
   std::mt19937_64 gen(seed);
   for (int i = 0; i < 5; ++i) Add({.name = "api"});
-  // Each brings a chunk that the store takes from the others.
+  // Each process brings a chunk, which the store takes from the others.
   clock_.AdvanceTime(absl::Seconds(20));
   struct Payment {
     Process* process;
@@ -364,7 +365,7 @@ TEST_F(SharedRetryQuotaTest, AnswersThatAreLostLoseNoToken) {
     clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 3000)));
     process.store->Heal();
     clock_.AdvanceTime(absl::Milliseconds(absl::Uniform(gen, 1, 1000)));
-    // A process that was cut off for longer than its lease has its own part.
+    // A process that was cut off for longer than its lease has its own share.
     const auto local = std::count_if(
         processes_.begin(), processes_.end(), [](const auto& each) {
           return each->shared->State().mode == SharedBudgetMode::kLocal;

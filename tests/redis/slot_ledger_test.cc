@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What one member does with the answers that it gets, at given times.
+// Tests what one member does with the store's answers, at given times.
 
 #include "waiter/redis/slot_ledger.h"
 
@@ -25,7 +25,7 @@ using std::chrono::seconds;
 
 class SlotLedgerTest : public testing::Test {
  protected:
-  // A grant of slots 10 ms apart.
+  // Returns a grant of slots that are 10 ms apart.
   static RateGrant Slots(int64_t count, milliseconds first_in) {
     return {.granted = count,
             .first_in = first_in,
@@ -35,7 +35,7 @@ class SlotLedgerTest : public testing::Test {
             .ask_again = milliseconds(250)};
   }
 
-  // Asks and is answered after 1 ms.
+  // Sends a request and gets the grant after 1 ms.
   void Sync(const RateGrant& grant) {
     ledger_.BeginSync(now_);
     now_ += milliseconds(1);
@@ -75,7 +75,7 @@ TEST_F(SlotLedgerTest, EachWaitIsToldAnotherSlot) {
   EXPECT_EQ(ledger_.Acquire(now_).start, now_ + milliseconds(20));
   EXPECT_EQ(ledger_.Acquire(now_).start, now_ + milliseconds(30));
   EXPECT_EQ(ledger_.Acquire(now_).start, now_ + milliseconds(40));
-  // Beyond them, guesses that are apart, too.
+  // Beyond these slots, the starts are guesses, which also differ.
   const MonotonicTime guess = ledger_.Acquire(now_).start;
   EXPECT_GT(guess, now_);
   EXPECT_GT(ledger_.Acquire(now_).start, guess);
@@ -140,7 +140,7 @@ TEST_F(SlotLedgerTest, GoesOnAloneAfterThreeMissesAndTwoSeconds) {
   EXPECT_EQ(ledger_.Rate(), 100);
 }
 
-// A store that was away for long knows those that have come back.
+// A store that was away for long knows only the members that have come back.
 TEST_F(SlotLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
   const auto go_on_alone = [&] {
     while (ledger_.mode() != SharedBudgetMode::kLocal) {
@@ -160,7 +160,7 @@ TEST_F(SlotLedgerTest, MembersThatAreNotBackYetCountForTenSeconds) {
   go_on_alone();
   EXPECT_EQ(ledger_.Rate(), 25);
 
-  // They are gone.
+  // The other members are gone.
   Sync(first_back);
   now_ += seconds(10);
   Sync(first_back);
@@ -211,7 +211,7 @@ TEST_F(SlotLedgerTest, PollsOfTheTimeWithoutAStoreAreNoReasonToCutTheRate) {
   adaptive.OnGrant({.ask_again = milliseconds(250)}, now_);
   ASSERT_EQ(adaptive.mode(), SharedBudgetMode::kShared);
 
-  // The answer of a poll that began before.
+  // This poll began before the store was back.
   now_ += milliseconds(20);
   EXPECT_FALSE(adaptive.OnPoll(now_, PollStatus::kThrottled));
   now_ += milliseconds(250);

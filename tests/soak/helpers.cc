@@ -88,7 +88,7 @@ void Pool::Work() {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     if (job.action == kRunLate) {
-      // Comes back after the next ones, most often after the engine's end.
+      // Runs after the next 15 late jobs, usually after the engine has ended.
       late_.push_back(std::move(job));
       if (late_.size() < 16) continue;
       job = std::move(late_.front());
@@ -129,7 +129,7 @@ void Client::Work(SplitMix64 gen) {
     for (const PollCompletion<>& done : polls) {
       const uint64_t choice = gen() % 16;
       if (choice == 0) continue;  // Never.
-      if (choice == 1) {          // Most often after the end of the wait.
+      if (choice == 1) {          // Usually after the wait has ended.
         if (late.size() < kLate) {
           late.push_back(done);
         } else {

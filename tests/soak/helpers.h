@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The other threads of the soak program: a pool that runs polls, a client that
-// answers asynchronous polls, and a watch over threads that may hang.
+// Helper threads of the soak program: a pool that runs polls, and a client that
+// answers asynchronous polls. `Activity` finds threads that hang.
 
 #ifndef WAITER_TESTS_SOAK_HELPERS_H_
 #define WAITER_TESTS_SOAK_HELPERS_H_
@@ -42,7 +42,7 @@ class Activity {
 class Pool {
  public:
   Pool();
-  // Runs or drops what is left.
+  // Runs or drops the remaining tasks.
   ~Pool();
 
   // Runs `task`.

@@ -127,7 +127,7 @@ void Ledger::FreeReference(Entry& entry) {
 void Ledger::CheckDue(int64_t now) const {
   for (size_t i = 0; i < capacity_; ++i) {
     const Entry& entry = entries_[i];
-    // In this order: an entry that is used again has a later time.
+    // Reads `due` again last: an entry that was reused has a later time.
     if (entry.due < now && entry.functions > 0 && entry.due < now) {
       Fail(absl::StrCat("lost: ", Describe(entry), " should have ended ",
                         now - entry.due, " ms ago"));

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The bookkeeping of the soak program: one entry for each wait, and the checks
-// that need no more than that. The two functions of a wait hold tokens:
+// Keeps one entry for each wait of the soak program, and checks what the
+// entries alone can show. The two functions of a wait hold tokens:
 //
 //   Entry& entry = ledger.Open(Kind::kPlain, ...);
 //   WaitHandle wait = engine.Start(
@@ -14,8 +14,8 @@
 //         const Call call(token.entry(), Call::kCallBack);
 //       });
 //
-// When the last of these tokens is freed, the wait has ended: then its callback
-// has run, or somebody has destroyed its handle. Everything else is a failure.
+// When the last of these tokens is freed, the wait has ended: its callback must
+// have run, or its handle must be destroyed. Anything else is a failure.
 
 #ifndef WAITER_TESTS_SOAK_LEDGER_H_
 #define WAITER_TESTS_SOAK_LEDGER_H_
@@ -62,13 +62,13 @@ struct Host;
 struct Entry {
   enum Flag : uint32_t {
     kCalledBack = 1,
-    kDestroying = 2,  // Somebody destroys the handle.
-    kDestroyed = 4,   // That has returned.
+    kDestroying = 2,  // The handle's destructor has been called.
+    kDestroyed = 4,   // The handle's destructor has returned.
     kCancelled = 8,
     kUnbounded = 16,  // The wait has no deadline.
     kLeaf = 32,       // The functions leave the handles of others alone.
-    // The wait descends from 33 callbacks of a shutdown, so it may end without
-    // a callback.
+    // The wait was started by a chain of 33 callbacks with `kShutDown`, so it
+    // may end without a callback.
     kMayVanish = 64,
   };
 
@@ -137,8 +137,8 @@ class Ledger {
   std::vector<Entry*> free_;
   std::atomic<int64_t> started_ = 0;
   std::atomic<int64_t> called_back_ = 0;  // Calls of callbacks.
-  std::atomic<int64_t> abandoned_ = 0;    // Ends without one: handle destroyed.
-  std::atomic<int64_t> vanished_ = 0;     // Ends without one: `kMayVanish`.
+  std::atomic<int64_t> abandoned_ = 0;    // No callback: handle destroyed.
+  std::atomic<int64_t> vanished_ = 0;     // No callback: `kMayVanish`.
   std::atomic<int64_t> pending_ = 0;
 };
 
@@ -185,7 +185,7 @@ class FunctionToken {
   Entry* entry_;
 };
 
-// One call of a function of a wait. Checks that it may come.
+// One call of a function of a wait. Checks that the wait may make it now.
 class Call {
  public:
   enum Function { kPoll, kMemberPoll, kCallBack };

@@ -1,19 +1,19 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Holds very many waits for a long time, and ends them in every way:
+// Holds a million waits for a long time, and ends waits in every way:
 //
 //   ./bazelw run -c opt //tests/soak:soak -- --seconds=3600 --waits=1000000
 //
 // Two engines hold the waits, one with brief reports and one with an executor.
 // Two threads start, cancel, destroy and detach them; functions of the waits do
-// the same. A third thread makes small engines and destroys them with all that
-// continues in them. ledger.h says what must hold for each wait. In addition,
+// the same. A third thread makes small engines and destroys them while they
+// still hold waits. ledger.h says what must hold for each wait. In addition,
 // the resident memory must not grow after a warm-up.
 //
 // Prints the seed first, a line every 10 s, and at the end one line with the
-// totals. Exits with 1 and says what broke if anything did. The seed repeats
-// the decisions of each thread, but not how the threads interleave.
+// totals. If a check fails, it prints the check and exits with 1. The seed
+// repeats the decisions of each thread, but not how the threads interleave.
 
 #include <malloc.h>
 #include <unistd.h>
@@ -93,8 +93,8 @@ struct Shared {
   int64_t grace_ms = 0;
   std::atomic<bool> stops = false;
   std::atomic<int64_t> thrown = 0;    // Exceptions that callbacks threw.
-  std::atomic<int64_t> caught = 0;    // Those that engines handed on.
-  std::atomic<int64_t> observed = 0;  // Waits with an observer that they share.
+  std::atomic<int64_t> caught = 0;    // Exceptions that engines passed on.
+  std::atomic<int64_t> observed = 0;  // Waits with the shared observer.
   Pool pool;
   Client client;
 };
@@ -160,9 +160,9 @@ class SharedObserver final : public WaitObserver {
   std::atomic<int64_t> done_ = 0;
 };
 
-// A wait that somebody owns.
+// The handle of a wait, or no wait.
 struct Owned {
-  // Returns true if there is none, or if it has ended.
+  // Returns true if this has no wait, or if the wait has ended.
   bool HasEnded() const {
     return token.entry() == nullptr || token.entry()->functions == 0;
   }
@@ -171,14 +171,14 @@ struct Owned {
   WaitHandle wait;
 };
 
-// Handles that functions of waits may use. Their waits are leaves, so that no
-// two of them wait for each other.
+// Handles that functions of waits may use. Their waits are leaves, so no two of
+// them wait for each other.
 struct Leaves {
   std::mutex mutex;
   std::vector<Owned> waits;
 };
 
-// Policies of one pace.
+// Policies for one --delay, by how long the wait lasts.
 struct PolicyChoice {
   std::shared_ptr<const WaitPolicy> policy;
   absl::Duration timeout;
@@ -192,7 +192,7 @@ struct Policies {
 
 }  // namespace
 
-// An engine, and what the functions of its waits use.
+// An engine and the state that the functions of its waits use.
 struct Host {
   Host(Shared& all, const Policies& choices, const WaitEngineOptions& options)
       : shared(all), policies(choices), engine(options) {}
@@ -205,7 +205,7 @@ struct Host {
   bool is_unreliable = false;  // The executor drops polls or throws.
   std::atomic<bool> ending = false;
   Leaves leaves;
-  WaitEngine engine;  // The last one, so that it ends first.
+  WaitEngine engine;  // Declared last, so it is destroyed first.
 };
 
 namespace {
@@ -236,7 +236,7 @@ void Destroy(Owned& owned) {
   owned = {};
 }
 
-// Gives a wait that was cancelled, or that lost its owner, an early end.
+// Expects the wait, which was cancelled, to end within the grace time.
 void ExpectEnd(Entry& entry, const Shared& shared) {
   entry.due = std::min<int64_t>(entry.due, NowMs() + shared.grace_ms);
 }
@@ -260,7 +260,7 @@ void Detach(Owned& owned, const Shared& shared) {
 Owned StartWait(Host& host, uint64_t seed, StartOptions options);
 void UseLeaves(Host& host, uint64_t seed);
 
-// Checks the reason for which a wait ended.
+// Checks why a wait ended.
 void CheckReport(const Entry& entry, const WaitReport& report) {
   const auto fail = [&](std::string_view what) {
     Fail(absl::StrCat("a wait of kind ", KindName(entry.kind), " ", what, ": ",
@@ -313,7 +313,7 @@ void OnEnd(Entry& entry, const WaitReport& report) {
       return;
     }
     case 3:
-      // Not while the engine ends: these handles may outlive it.
+      // Not while the engine ends, because these handles may outlive it.
       if (!entry.Has(Entry::kLeaf) && !host.ending) {
         UseLeaves(host, entry.Draw(3));
       }
@@ -406,7 +406,7 @@ int64_t DueAfter(const Shared& shared, absl::Duration timeout) {
              : NowMs() + absl::ToInt64Milliseconds(timeout) + shared.grace_ms;
 }
 
-// Returns what the ledger knows of a wait that begins now.
+// Returns the entry for a wait that begins now.
 Ledger::Opening OpeningOf(Host& host, Kind kind, SplitMix64& gen,
                           absl::Duration timeout, const StartOptions& options) {
   uint32_t flags = 0;
@@ -522,12 +522,12 @@ Owned StartWait(Host& host, uint64_t seed, StartOptions options) {
   if (choice.is_observed && kind != Kind::kObserved) ++host.shared.observed;
   Owned owned{.token = OwnerToken(*entry), .wait = {}};
   owned.wait = StartOfKind(host, *entry, choice.policy);
-  // No handle belongs to the outside.
+  // The status function owns the handle.
   if (kind == Kind::kSelf) return {};
   return owned;
 }
 
-// Starts, cancels, destroys or detaches a leaf, inside of a function.
+// Starts, cancels, destroys or detaches a leaf, inside a function of a wait.
 void UseLeaves(Host& host, uint64_t seed) {
   constexpr size_t kMost = 256;
   SplitMix64 gen(seed);
@@ -621,7 +621,7 @@ void EndGroup(OwnedGroup& owned, const Shared& shared, uint64_t choice) {
   owned = {};
 }
 
-// A coroutine that nobody awaits.
+// A coroutine that no other coroutine awaits.
 struct Task {
   // NOLINTBEGIN(readability-identifier-naming): names of the language
   struct promise_type {
@@ -680,7 +680,7 @@ void StopCoroutine(OwnedCoroutine& owned, const Shared& shared) {
   owned = {};
 }
 
-// Cancels, destroys or detaches the wait, or looks at it.
+// Cancels, destroys, detaches or checks the wait.
 void Change(Owned& owned, const Shared& shared, uint64_t choice) {
   switch (choice % 8) {
     case 0:
@@ -705,7 +705,7 @@ void Change(Owned& owned, const Shared& shared, uint64_t choice) {
   }
 }
 
-// Work of a thread outside of the engines.
+// The work of a thread outside the engines.
 class Outside {
  public:
   Outside(Host& brief, Host& full, uint64_t seed, int64_t waits,
@@ -733,7 +733,7 @@ class Outside {
       }
       const int64_t due = (NowMs() - begin) * operations_ / 1000;
       for (int64_t i = 0; i < 200 && done < due; ++i, ++done) Operate();
-      // Work that this machine cannot do in time is not made up for.
+      // A machine that is too slow skips operations instead of catching up.
       done = std::max(done, due - 1000);
       activity_.Set("sleep");
       if (budget > 0) {
@@ -743,7 +743,7 @@ class Outside {
     activity_.Set(nullptr);
   }
 
-  // Destroys or leaves what is left.
+  // Changes three quarters of the waits, and ends all groups and coroutines.
   void EndSome() {
     activity_.Set("destroy handles at the end");
     for (size_t i = 0; i < held_.size(); ++i) {
@@ -759,7 +759,7 @@ class Outside {
     activity_.Set(nullptr);
   }
 
-  // After the engines.
+  // Destroys all handles, after the engines have ended.
   void EndRest() {
     for (Owned& owned : held_) Destroy(owned);
   }
@@ -805,7 +805,7 @@ class Outside {
   Activity activity_;
 };
 
-// Makes small engines with random options, and destroys them at any moment.
+// Makes small engines with random options, and destroys them at random moments.
 class SmallEngines {
  public:
   SmallEngines(Shared& shared, const Policies& policies, uint64_t seed)
@@ -958,8 +958,8 @@ int64_t ResidentBytes() {
   statm >> size >> resident;
   return resident * sysconf(_SC_PAGESIZE);
 }
-// Bytes that `malloc` has given out and has not got back. The pages of an
-// engine are among them.
+// Returns the bytes that are allocated by `malloc`, including the pages of
+// engines.
 int64_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<int64_t>(info.uordblks + info.hblkhd);
@@ -975,7 +975,7 @@ struct Memory {
   int64_t allocated = 0;
 };
 
-// The whole run, apart from the watch over it.
+// The whole run.
 class Soak {
  public:
   explicit Soak(uint64_t seed)
@@ -1027,8 +1027,7 @@ class Soak {
     has_ended_ = true;
   }
 
-  // To be called again and again while `Run` runs. Returns false once that has
-  // ended.
+  // Call this repeatedly while `Run` runs. Returns false once `Run` has ended.
   bool Watch() {
     if (has_ended_) return false;
     const int64_t now = NowMs();
@@ -1043,9 +1042,9 @@ class Soak {
       next_check_ = now + 5'000;
     }
     const int64_t seconds = absl::GetFlag(FLAGS_seconds);
-    // Free memory is scattered more and more for some minutes: the pending
-    // waits are of many sizes, and end in another order than they began. So a
-    // slow machine has longer, until as many and a quarter have ended.
+    // The heap fragments for some minutes, because the waits have many sizes
+    // and end in a different order than they began. So a slow machine warms up
+    // longer, up to `latest`: until 1.25 x `waits_` waits have ended.
     const int64_t warm_up = std::min<int64_t>(1'200'000, seconds * 1000 / 2);
     const int64_t latest = warm_up + seconds * 1000 / 3;
     if (!is_warm_ && now >= warm_up && AreAllPending()) {
@@ -1069,10 +1068,10 @@ class Soak {
     return true;
   }
 
-  // After `Run`: checks the memory, and prints the last line.
+  // Checks the memory and prints the last line. Call it after `Run`.
   void Conclude() const {
-    // Growth that has other causes than waits, which a small run cannot tell
-    // apart.
+    // Less growth may have other causes than waits, which a small run cannot
+    // tell apart.
     constexpr int64_t kTolerated = int64_t{16} << 20;
     const auto check = [=](std::string_view what, int64_t warm, int64_t last) {
       if (kIsSanitized || last - warm <= std::max(kTolerated, warm / 20)) {
@@ -1101,7 +1100,7 @@ class Soak {
   }
 
  private:
-  // Whether nearly as many waits are pending as the flag says.
+  // Returns whether at least 99.9 % of --waits are pending.
   bool AreAllPending() const {
     const int64_t waits = absl::GetFlag(FLAGS_waits);
     return ledger_.pending() >= waits - waits / 1000;
@@ -1144,7 +1143,7 @@ class Soak {
   std::unique_ptr<Host> full_;
   SmallEngines small_;
   std::array<std::unique_ptr<Outside>, 2> outside_;
-  Activity activity_;  // Of the thread in `Run`, when it ends the engines.
+  Activity activity_;  // Activity of `Run` while it ends the engines.
   std::atomic<bool> has_ended_ = false;
   int64_t next_check_ = 5'000;
   int64_t next_line_ = 0;

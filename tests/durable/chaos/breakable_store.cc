@@ -27,7 +27,7 @@
 namespace waiter::chaos {
 namespace {
 
-// A server, of which the file is as old as Redis lets it be.
+// A server that syncs its file once per second.
 class BreakableRedis final : public BreakableStore {
  public:
   explicit BreakableRedis(std::function<double()> now)
@@ -62,7 +62,7 @@ class BreakableRedis final : public BreakableStore {
     return [this, command] { server_.Run(command); };
   }
 
-  // The file has all that Redis acknowledged, unless Redis waited for the disk.
+  // The file has all acknowledged writes, unless Redis delayed a sync.
   void Kill() {
     const double now = now_();
     const std::string info = server_.Run({"INFO", "persistence"});
@@ -81,7 +81,7 @@ class BreakableRedis final : public BreakableStore {
   }
   void LoseTail() {
     server_.Kill();
-    // The file may have been behind by then.
+    // The file may already have been behind when it was copied.
     losses_.emplace_back(kept_ - 2.5, now_());
     std::filesystem::remove_all(File());
     std::filesystem::rename(Copy(), File());
@@ -116,8 +116,7 @@ class BreakableSqlite final : public BreakableStore {
   bool has_local_locks() const override { return true; }
 
  private:
-  // A fault may find the file locked by a worker that was stopped, and then
-  // does not happen.
+  // The fault does not happen if a stopped worker has locked the file.
   void Run(const char* sql) {
     if (program_ == nullptr) {
       sqlite3* connection = nullptr;
@@ -131,7 +130,7 @@ class BreakableSqlite final : public BreakableStore {
   SqliteProgram program_{nullptr, &sqlite3_close};
 };
 
-// A server whose data survive its death.
+// A server whose data survives a kill.
 class BreakablePostgres final : public BreakableStore {
  public:
   explicit BreakablePostgres(std::function<double()> now)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Stores of durable waits, and what may happen to each:
+// Stores of durable waits, and the faults of each:
 //
 //   const auto store = MakeBreakableStore(StoreKind::kPostgres, now);
 //   proxy.set_target(store->port());
@@ -37,7 +37,7 @@ struct StoreFault {
   std::function<void()> begin;
   // Unset if the fault takes no time.
   std::function<void()> undo = nullptr;
-  // The longest time between the two, in seconds.
+  // The maximum time between the two, in seconds.
   double longest = std::numeric_limits<double>::infinity();
 };
 
@@ -46,19 +46,19 @@ class BreakableStore {
  public:
   virtual ~BreakableStore() = default;
 
-  // Returns the URL for a program that is to reach the store through `port`.
+  // Returns the URL for a program that reaches the store through `port`.
   virtual std::string Url(int port) const = 0;
-  // The port of the server, which changes when it starts again, or 0 without
-  // one.
+  // Returns the port of the server, which changes when it restarts, or 0 if the
+  // store has no server.
   virtual int port() const { return 0; }
-  // Whether each program has the time of its own clock for the store's.
+  // Returns whether each program uses its own clock as the store's.
   virtual bool has_local_clock() const { return false; }
-  // Whether a program that stands still may stop all others.
+  // Returns whether a stopped program may block all others.
   virtual bool has_local_locks() const { return false; }
 
-  // The faults to choose from. A repeated one happens more often.
+  // The faults to choose from. One that is listed twice happens twice as often.
   const std::vector<StoreFault>& faults() const { return faults_; }
-  // The times between which the store has lost what it acknowledged.
+  // The intervals in which the store may have lost acknowledged writes.
   const std::vector<std::pair<double, double>>& losses() const {
     return losses_;
   }
@@ -72,7 +72,7 @@ class BreakableStore {
   std::vector<std::pair<double, double>> losses_;
 };
 
-// Returns the kind that is called `redis`, `sqlite` or `postgres`.
+// Returns the kind with this name: `redis`, `sqlite` or `postgres`.
 std::optional<StoreKind> StoreKindOf(std::string_view name);
 
 // Returns whether the programs of the store are installed.

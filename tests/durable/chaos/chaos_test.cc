@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Real processes hold durable waits in a real store, while all of it is killed,
-// stopped, cut off, locked and robbed of its last writes. Clients and workers
-// write down what they do, and an API what it is asked:
+// Real processes hold durable waits in a real store, while the test kills,
+// stops, disconnects and locks both, and makes the store lose its last writes.
+// Clients and workers log what they do, and an API logs the polls:
 //
 //   ./bazelw run //tests/durable/chaos:chaos_test -- --store=redis
 //   ./bazelw run //tests/durable/chaos:chaos_test -- --store=cluster
@@ -13,7 +13,7 @@
 //
 // tests/durable/durable_history.h says what must hold. Faults come in bursts
 // with quiet phases in between. The seed repeats the faults and their times,
-// not what the processes do in between.
+// but not how the processes interleave.
 
 #include "gtest/gtest.h"
 
@@ -82,10 +82,10 @@ constexpr double kLease = 3;
 
 constexpr double kStart = 0.5;
 constexpr double kWarmUp = 4;
-// Time after which a fault has no effect: leases have ended, workers that are
-// gone are forgotten, and connections made again.
+// Time after which a fault has no effect: leases have ended, the store has
+// forgotten dead workers, and all connections are open again.
 constexpr double kRecovery = 18;
-// The last waits are enqueued so long before the end of the run, and end by
+// The last waits are enqueued this long before the end of the run, and end by
 // then.
 constexpr double kLastPart = 8;
 // Time for calls that were in progress when a fault ended.
@@ -103,7 +103,7 @@ absl::Duration Time(double seconds) { return absl::Seconds(seconds); }
 
 class Chaos {
  public:
-  // On a cluster if `kind` is unset.
+  // Uses a cluster if `kind` is unset.
   Chaos(double seconds, uint64_t seed, std::optional<StoreKind> kind)
       : seconds_(seconds),
         cluster_seed_(seed + 1),
@@ -118,12 +118,12 @@ class Chaos {
     history_.lease = Time(kLease);
     history_.slack = absl::Seconds(1.5);
     history_.round_trip = absl::Milliseconds(300);
-    // Polls come later than they began, on a machine with other work.
+    // On a busy machine, polls arrive later than they began.
     history_.blur = absl::Milliseconds(700);
     history_.stops_within_polls = true;
     history_.poll_time = absl::Seconds(1);
     history_.recovery = Time(kRecovery);
-    // What docs/durable.md says of waits that nobody held.
+    // The limit in docs/durable.md for waits that no worker held.
     history_.most_late = absl::Seconds(2.5);
     history_.max_attempts = kMaxAttempts;
     if (store_ != nullptr) {
@@ -142,7 +142,7 @@ class Chaos {
     }
   }
 
-  // Returns what happened.
+  // Runs all faults, and returns the history.
   const DurableHistory& Run() {
     StartFirstWorkers();
     PlanCustomers();
@@ -150,7 +150,7 @@ class Chaos {
     return RunToTheEnd();
   }
 
-  // Kills one of four workers, again and again, and does nothing else.
+  // Kills one of four workers repeatedly, with no other faults.
   const DurableHistory& RunFailovers() {
     max_delay_ = kHeldDelay;
     history_.max_attempts = kManyAttempts;
@@ -215,7 +215,7 @@ class Chaos {
   bool HasClocksApart() const { return faketime_.has_value(); }
 
  private:
-  // The run begins when the servers have started.
+  // Starts the servers, before the time of the run begins.
   std::unique_ptr<BreakableStore> MakeStore(std::optional<StoreKind> kind) {
     if (kind.has_value()) {
       return MakeBreakableStore(*kind, [this] { return Now(); });
@@ -226,7 +226,7 @@ class Chaos {
 
   struct Place {
     pid_t pid = -1;
-    int workers = 0;  // So far.
+    int workers = 0;  // Started so far.
     int worker = 0;
     double must_end_by = kInfinity;
     bool is_stopped = false;
@@ -242,8 +242,8 @@ class Chaos {
     for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
   }
 
-  // Returns the place of the worker that has written most into its log, as it
-  // holds many waits.
+  // Returns the place of the worker with the longest log, because it holds many
+  // waits.
   int BusiestPlace() const {
     std::pair<std::uintmax_t, int> busiest = {0, 0};
     for (int i = 0; i < kFirstWorkers; ++i) {
@@ -265,7 +265,7 @@ class Chaos {
       Step();
     }
     has_ended_ = true;
-    // All is well again; what was asked for comes to its end.
+    // All faults are over. All requested waits must end now.
     const double limit = Now() + 90;
     while (Now() < limit && !(customer_->AskAgain() && IsAtRest())) Step();
     history_.end = Time(Now());
@@ -290,7 +290,7 @@ class Chaos {
     Reap();
   }
 
-  // Later than planned if a step took long, such as the start of Redis.
+  // The end is later than planned if a step took long, such as starting Redis.
   double EndOfRun() const {
     return std::max(seconds_, last_fault_ + kLastPart);
   }
@@ -298,8 +298,8 @@ class Chaos {
   void Trouble(Kind kind, int worker, double from, double to) {
     history_.troubles.push_back({kind, worker, Time(from), Time(to)});
   }
-  // Notes a trouble of all workers that live in a place, or in all, at any time
-  // between.
+  // Notes a cut between `from` and `to`, for all workers that lived then in
+  // `place`, or in any place.
   void Cut(int place, double from, double to) {
     last_fault_ = std::max(last_fault_, to);
     if (place == Proxy::kAll) {
@@ -316,7 +316,7 @@ class Chaos {
   }
   void Count(const std::string& what) { ++counts_[what]; }
 
-  // Plans a fault of a place, or of all, from `time` until `end`.
+  // Plans a fault of one place or all places, from `time` until `end`.
   void Plan(const std::string& what, int place, double time, double end,
             std::function<void()> begin, std::function<void()> undo) {
     const auto begun = std::make_shared<double>();
@@ -404,7 +404,8 @@ class Chaos {
                     });
   }
 
-  // Plans faults of the workers in the even or the odd places, one at a time.
+  // Plans faults of the workers in even places, or in odd places if `rest` is
+  // 1, one at a time.
   void PlanWorkers(double time, double end, int rest) {
     for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 4)) {
       const int place = 2 * dice_.Index(kPlaces / 2) + rest;
@@ -423,18 +424,18 @@ class Chaos {
           break;
       }
       time = until;
-      // Each place is taken again; those of the first workers in any case.
+      // The place may get a new worker, and always does if it had a first one.
       if (place < kFirstWorkers || dice_.Chance(0.7)) {
         At(until, [this, place] { StartWorker(place); });
       }
     }
   }
 
-  // Does nothing if there is one.
+  // Does nothing if the place has a worker.
   void StartWorker(int index) {
     Place& place = places_[static_cast<size_t>(index)];
     if (place.pid >= 0) {
-      // It is about to end.
+      // The worker is about to end.
       if (place.must_end_by < kInfinity && !has_ended_) {
         At(Now() + 0.3, [this, index] { StartWorker(index); });
       }
@@ -509,7 +510,7 @@ class Chaos {
   void HasStopped(const Place& place) {
     const double from = stopped_[place.worker];
     Trouble(Kind::kStopped, place.worker, from, Now());
-    // It may have stood still while it held a lock.
+    // The worker may have held a lock while it was stopped.
     if (store_ != nullptr && store_->has_local_locks()) {
       Cut(Proxy::kAll, from, Now());
     }
@@ -530,11 +531,11 @@ class Chaos {
       if (waitpid(place.pid, &status, WNOHANG) == place.pid) {
         EXPECT_LT(place.must_end_by, kInfinity)
             << "worker " << place.worker << " has ended at " << Now();
-        // A drain takes longer while the store is away; that is no defect.
+        // A drain may exceed its limit while the store is unavailable.
         const bool has_drained = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         const bool had_no_store =
             WIFEXITED(status) && WEXITSTATUS(status) == 3 && !has_ended_;
-        // It was told to end before it had begun.
+        // SIGTERM came before the worker had begun.
         const bool had_not_begun =
             WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
         EXPECT_TRUE(has_drained || had_no_store || had_not_begun)
@@ -550,7 +551,7 @@ class Chaos {
     }
   }
 
-  // Calls `ask` with a callback, and returns what that gets.
+  // Calls `ask` with a callback, and returns the answer that it gets.
   template <typename T, typename Ask>
   static absl::StatusOr<T> Await(Ask ask) {
     const auto answer = std::make_shared<std::promise<absl::StatusOr<T>>>();
@@ -595,7 +596,7 @@ class Chaos {
     for (const ClusterBreaker::Event& event : cluster_->TakeEvents()) {
       ++counts_[event.what];
       Cut(Proxy::kAll, event.from, event.to);
-      // The old primary may acknowledge until it knows of the new one.
+      // The old primary may acknowledge until it learns of the new one.
       if (!event.lost_from.has_value()) continue;
       history_.losses.push_back({Time(*event.lost_from), Time(event.to)});
     }
@@ -666,8 +667,7 @@ class Chaos {
         continue;
       }
       wait.enqueued = born == born_.end() ? Time(asked.sent) : born->second;
-      // A cancel that may be forgotten, or have had its effect without an
-      // answer.
+      // The store may have forgotten the cancel.
       if (wait.cancelled.has_value() && asked.cancel_acknowledged > 0 &&
           IsLost(asked.cancel_sent, asked.cancel_acknowledged)) {
         wait.cancelled = absl::InfiniteDuration();
@@ -683,7 +683,7 @@ class Chaos {
   std::optional<std::string> faketime_ = FindFaketime();
   const Directory directory_;
   std::optional<ClusterBreaker> cluster_;
-  const std::unique_ptr<BreakableStore> store_;  // If there is no cluster.
+  const std::unique_ptr<BreakableStore> store_;  // Null with a cluster.
   const MonotonicTime start_;
   Timeline timeline_;
   MachineWatch watch_;
@@ -735,7 +735,7 @@ class DurableChaosTest : public testing::Test {
     }
   }
 
-  // Unset: a cluster.
+  // Unset for a cluster.
   std::optional<StoreKind> kind_;
   const uint64_t seed_ = SeedOrRandom(absl::GetFlag(FLAGS_seed));
 };
@@ -761,8 +761,8 @@ TEST_F(DurableChaosTest,
   const DurableHistory& history = chaos.RunFailovers();
   chaos.Print();
   ExpectFlawless(history);
-  // The busiest of four workers held a quarter of the waits or more, but not
-  // those that were due when it died.
+  // The busiest of four workers held at least a quarter of the waits, but not
+  // the waits that were due when it died.
   EXPECT_GT(MeasureFailover(history).waits, kHeldWaits / 20);
 }
 

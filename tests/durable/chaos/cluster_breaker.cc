@@ -84,7 +84,7 @@ ClusterBreaker::Event ClusterBreaker::Fault(size_t primary, size_t replica) {
       cluster_.node(primary).Resume();
       return {.what = "primary stopped for a moment"};
     case 4:
-      // Its primary hands over all that it has acknowledged.
+      // The primary hands over all writes that it has acknowledged.
       cluster_.node(replica).Run({"CLUSTER", "FAILOVER"});
       cluster_.AwaitPrimary(replica);
       return {.what = "replica takes over in order"};

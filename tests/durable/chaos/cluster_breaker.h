@@ -26,20 +26,19 @@
 
 namespace waiter::chaos {
 
-// A server ends with the thread that has started it, so one thread breaks the
-// nodes, one after the other, as each fault waits until the cluster is whole
-// again.
+// Breaks nodes on a single thread, because a server ends with the thread that
+// started it. Each fault waits until the cluster is whole again.
 class ClusterBreaker {
  public:
   struct Event {
     std::string what;
     double from = 0;
     double to = 0;
-    // Since when what the old primary acknowledged may be lost.
+    // Writes that the old primary acknowledged since then may be lost.
     std::optional<double> lost_from = {};
   };
 
-  // Starts the nodes. `partitions` are the waits'.
+  // Starts the nodes. `partitions` is the number of partitions of the waits.
   explicit ClusterBreaker(int partitions) : partitions_(partitions) {}
   ~ClusterBreaker() { ends_ = true; }
   ClusterBreaker(const ClusterBreaker&) = delete;
@@ -47,20 +46,20 @@ class ClusterBreaker {
 
   std::string Url() const;
 
-  // Breaks the cluster in these times, which count from `start`. To be called
+  // Breaks the cluster during `bursts`, in seconds since `start`. Call it only
   // once.
   void Break(MonotonicTime start, uint64_t seed,
              std::vector<std::pair<double, double>> bursts);
 
-  // Whether all bursts have ended, and all nodes are there.
+  // Returns whether all bursts have ended and all nodes run.
   bool IsWhole() const { return is_whole_; }
 
-  // Once the cluster is whole.
+  // Call this only once the cluster is whole.
   std::vector<Event> TakeEvents() { return std::move(events_); }
 
  private:
   void BreakOnce();
-  // Does one thing to a primary and its replica.
+  // Causes one fault of a primary and its replica.
   Event Fault(size_t primary, size_t replica);
   void MoveASlot();
   int SlotOf(int partition);
@@ -68,7 +67,7 @@ class ClusterBreaker {
   void Sleep(double least, double most);
 
   RedisClusterServers cluster_;
-  // Used by the thread alone.
+  // Used only by the thread.
   std::optional<Timeline> timeline_;
   std::optional<Dice> dice_;
   const int partitions_;

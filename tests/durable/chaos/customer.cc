@@ -86,7 +86,7 @@ void Customer::SendCancel(const std::string& key) {
       [this, key, sent](const absl::StatusOr<DurableStatus>& status) {
         const std::lock_guard lock(mutex_);
         if (!status.ok()) {
-          // It may have had its effect.
+          // The call failed, but may still have cancelled the wait.
           asked_[key].wait.cancelled = absl::InfiniteDuration();
           again_.emplace_back([this, key] { SendCancel(key); });
           return;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A client of the chaos test, which writes down what it asked for:
+// A client of the chaos test that logs its requests:
 //
 //   Customer customer(store, start, /*partitions=*/8);
 //   customer.Enqueue("k1", {.timeout = absl::Seconds(5)});
@@ -26,7 +26,7 @@
 
 namespace waiter::chaos {
 
-// Enqueues and cancels, and asks again until there is an answer. Thread-safe.
+// Enqueues and cancels, and repeats each call until it succeeds. Thread-safe.
 class Customer {
  public:
   struct Asked {
@@ -35,12 +35,12 @@ class Customer {
     bool is_acknowledged = false;
     double acknowledged = 0;
     double cancel_sent = 0;
-    double cancel_acknowledged = 0;  // Of a pending wait.
+    double cancel_acknowledged = 0;  // Set if the wait was still pending.
   };
 
   Customer(std::shared_ptr<WaitStore> store, MonotonicTime start,
            int partitions);
-  // Callbacks come until then.
+  // Callbacks may still come while this runs.
   ~Customer() { client_ = nullptr; }
   Customer(const Customer&) = delete;
   Customer& operator=(const Customer&) = delete;
@@ -48,7 +48,7 @@ class Customer {
   void Enqueue(const std::string& key, const DurableHistory::Wait& wait);
   void Cancel(const std::string& key);
 
-  // Repeats the calls without an answer. Returns whether all calls have one.
+  // Repeats the calls that failed. Returns whether all calls have succeeded.
   bool AskAgain();
 
   std::map<std::string, Asked> TakeAsked();

@@ -31,7 +31,7 @@
 namespace waiter::chaos {
 namespace {
 
-// The time limit of calls, so that a store that hangs is noticed.
+// The time limit of calls, which detects a store that hangs.
 [[maybe_unused]] constexpr Duration kCallTimeout = absl::Seconds(2);
 
 #ifdef WAITER_HAS_HIREDIS

@@ -17,9 +17,9 @@
 
 namespace waiter::chaos {
 
-// `url` is that of a Redis server, those of some nodes of a Redis Cluster with
-// commas in between, that of a PostgreSQL database, or the path of an SQLite
-// file. The store has its own connection.
+// Opens the store at `url`: the URL of a Redis server or a PostgreSQL database,
+// the URLs of some nodes of a Redis Cluster, separated by commas, or the path
+// of an SQLite file. The store has its own connection.
 absl::StatusOr<std::shared_ptr<WaitStore>> OpenStore(const std::string& url);
 
 }  // namespace waiter::chaos

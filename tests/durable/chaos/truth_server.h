@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The API that the workers of the chaos test of durable waits poll. It knows
-// from when on each poll must find success, and writes down who asks when:
+// The API that the workers of the chaos test of durable waits poll. The test
+// sets when each wait becomes ready; the API logs the time and worker of polls:
 //
 //   TruthServer api(start);
 //   api.SetReady("k1", 2.5);
@@ -25,7 +25,7 @@
 
 namespace waiter::chaos {
 
-// What a worker sends for each poll. The answer is '1' for success, or '0'.
+// A worker sends this for each poll. The answer is '1' for success, or '0'.
 struct Question {
   std::array<char, 24> key = {};  // Ends with a zero.
   int64_t fence = 0;
@@ -37,7 +37,8 @@ class TruthServer final : public LoopbackServer {
   explicit TruthServer(MonotonicTime start) : LoopbackServer(start) { Begin(); }
   ~TruthServer() override { End(); }
 
-  // In seconds since `start`. Before the wait is enqueued.
+  // Lets polls succeed from `time` on, in seconds since `start`. Call it before
+  // the wait is enqueued.
   void SetReady(const std::string& key, double time);
 
   std::vector<DurableHistory::PollSeen> TakePolls();

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A process of the chaos test of durable waits. Ends at SIGTERM, after a drain.
+// A process of the chaos test of durable waits. On SIGTERM, it drains and ends.
 
 #include "waiter/durable/worker.h"
 
@@ -64,7 +64,7 @@ bool HasBeenToldToEnd() {
   return sigismember(&signals, SIGTERM) == 1;
 }
 
-// Waits for programs that lock the store.
+// Retries while another program locks the store.
 absl::StatusOr<std::shared_ptr<WaitStore>> OpenWhenUnlocked() {
   while (true) {
     auto store = OpenStore(absl::GetFlag(FLAGS_store));

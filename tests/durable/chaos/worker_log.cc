@@ -28,7 +28,7 @@
 namespace waiter::chaos {
 namespace {
 
-// Text without spaces, and not empty.
+// Returns a word without spaces that is not empty, even if `text` is.
 std::string ToWord(const std::string& text) {
   return "=" + absl::WebSafeBase64Escape(text);
 }
@@ -39,7 +39,7 @@ std::string FromWord(const std::string& word) {
   return text;
 }
 
-// Takes the next word, which must be there.
+// Takes the next word. Aborts if the line has no more.
 template <typename T>
 T Next(std::istringstream& line) {
   T value = {};

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Log of a worker of the chaos test, with a line for each event, so that a
-// kill -9 loses nothing that the worker has acted on:
+// Log of a worker of the chaos test. Each event is written immediately, as one
+// line, so a kill -9 loses nothing that the worker has acted on:
 //
 //   auto log = std::make_shared<WorkerLog>(path);            // In the worker.
 //   LoggedWaitStore store(inner, log);
@@ -38,14 +38,14 @@ class WorkerLog final : public WaitLog {
   void Delivered(const DurableResult& result, bool is_accepted);
 
  private:
-  // A line in one write, with the time.
+  // Writes a line with the time, in one call of `write`.
   void Write(char kind, const std::string& rest) const;
 
   int fd_ = -1;
 };
 
-// Adds what a worker wrote. A half line at the end, of a worker that was
-// killed, is left out.
+// Adds the log of a worker to `history`. Skips an incomplete last line, which a
+// killed worker may leave.
 void ReadWorkerLog(const std::string& path, int worker, MonotonicTime start,
                    DurableHistory& history);
 

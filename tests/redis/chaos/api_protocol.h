@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What workers and the API of the chaos test say to each other over TCP: a
-// `Hello` once, then a `Call` with as many `int64_t` as it has waits, which is
-// answered with one `Answer` for each.
+// The protocol between the workers and the API of the chaos test, over TCP. A
+// worker sends a `Hello` once. Then it sends `Call`s, each followed by one
+// `int64_t` for each wait, and the API replies with one `Answer` for each.
 
 #ifndef WAITER_TESTS_REDIS_CHAOS_API_PROTOCOL_H_
 #define WAITER_TESTS_REDIS_CHAOS_API_PROTOCOL_H_

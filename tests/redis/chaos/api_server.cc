@@ -58,7 +58,7 @@ bool ApiServer::TakeMessage(Connection& connection) {
       answers.push_back(static_cast<char>(answer));
     }
   }
-  // A few bytes fit, unless the worker is gone.
+  // So few bytes always fit, unless the worker is gone.
   return send(connection.fd, answers.data(), answers.size(), MSG_NOSIGNAL) > 0;
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The API that the workers of the chaos test poll. It writes down each call at
-// its own time:
+// The API that the workers of the chaos test poll. It logs each call with the
+// time by its own clock:
 //
 //   ApiServer api(start, seed);
 //   ... start workers with --api=PORT ...
@@ -44,7 +44,7 @@ class ApiServer final : public LoopbackServer {
   Answer NextAnswer();
 
   std::atomic<bool> fails_ = false;
-  std::mt19937_64 gen_;  // Of the thread.
+  std::mt19937_64 gen_;  // Used only by the thread.
   std::mutex mutex_;
   Log log_;
 };

@@ -1,14 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Real processes share budgets on a real Redis while all of it is killed,
-// stopped, cut off and emptied, and an API writes down what they do:
+// Real processes share budgets on a real Redis, while the test kills, stops and
+// disconnects both and empties Redis. An API logs the polls:
 //
 //   ./bazelw run //tests/redis/chaos:chaos_test -- --seconds=600 --seed=1
 //
 // checker.h says what must hold. Faults come in bursts with quiet phases in
-// between. The seed repeats the faults and their times, not what the processes
-// do in between.
+// between. The seed repeats the faults and their times, but not how the
+// processes interleave.
 
 #include "gtest/gtest.h"
 
@@ -56,13 +56,15 @@ namespace {
 constexpr int kFirstWorkers = 4;
 
 constexpr double kWarmUp = 4;
-// After the last burst; the quiet phase is what exceeds `kRecovery`.
+// Time after the last burst. The part that exceeds `kRecovery` is a quiet
+// phase.
 constexpr double kLastPart = kRecovery + kLongestGap + 2;
 
-// Time for which Redis and a worker are stopped at least once in a long run.
+// In a long run, Redis and a worker are each stopped for this time at least
+// once.
 constexpr double kLongStop = 55;
 
-// A step that takes this long did not get the processor time that it needed.
+// A step that takes this long got too little processor time.
 constexpr double kLongStep = 0.3;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -91,7 +93,7 @@ class Chaos {
     }
   }
 
-  // Returns what happened.
+  // Runs all faults, and returns the history.
   History Run() {
     for (int place = 0; place < kFirstWorkers; ++place) StartWorker(place);
     PlanFailures();
@@ -154,8 +156,8 @@ class Chaos {
     return history_.faults.size() - 1;
   }
   void End(size_t fault) { history_.faults[fault].to = Now(); }
-  // On a machine with other work, the end of Redis may take seconds, and nobody
-  // knows when in them it was.
+  // On a busy machine, Redis may take seconds to end, and the test does not
+  // know when it ended.
   void Break(const std::function<void()>& step) {
     const double before = Now();
     step();
@@ -163,7 +165,7 @@ class Chaos {
     if (after - before < kLongStep) return;
     history_.faults.push_back({FaultKind::kMachineStalled, before, after});
   }
-  // Plans a fault from `time` until `end`, between the two functions.
+  // Plans a fault from `time` until `end`, when the two functions are called.
   void Plan(FaultKind kind, int place, double time, double end,
             std::function<void()> begin, std::function<void()> undo) {
     const auto fault = std::make_shared<size_t>();
@@ -172,13 +174,13 @@ class Chaos {
       *fault = Begin(kind, place);
     });
     At(end, [this, fault, undo = std::move(undo)] {
-      // While a server starts, it may grant already.
+      // A server may already grant while it starts.
       End(*fault);
       undo();
     });
   }
 
-  // Errors of the API, which cost tokens, come all the time.
+  // Plans errors of the API, which cost tokens, for the whole run.
   void PlanFailures() {
     for (double time = Uniform(1, 4); time < seconds_; time += Uniform(3, 10)) {
       At(time, [this] { api_.set_failing(true); });
@@ -187,7 +189,7 @@ class Chaos {
     }
   }
 
-  // Whether Redis and a worker are stopped for long, whatever the seed.
+  // Returns whether Redis and a worker have long stops, with every seed.
   bool HasLongStops() const { return seconds_ >= 300; }
 
   void PlanBursts() {
@@ -278,7 +280,7 @@ class Chaos {
     return true;
   }
 
-  // Restarts the store without what it was told since `time`.
+  // Restarts the store with the data that it had at `time`.
   void PlanRewind(double time, double until) {
     const std::filesystem::path file = directory_.path() + "/appendonlydir";
     const std::filesystem::path copy = directory_.path() + "/copy";
@@ -314,7 +316,8 @@ class Chaos {
     return true;
   }
 
-  // Plans faults of the workers in the even or the odd places, one at a time.
+  // Plans faults of the workers in even places, or in odd places if `rest` is
+  // 1, one at a time.
   bool PlanWorkers(double time, double end, int rest) {
     for (time += Uniform(0, 2); time < end; time += Uniform(0.2, 4)) {
       const int place = 2 * Index(kPlaces / 2) + rest;
@@ -331,7 +334,7 @@ class Chaos {
           break;
       }
       time = until;
-      // Each place is taken again; those of the first workers in any case.
+      // The place may get a new worker, and always does if it had a first one.
       if (place < kFirstWorkers || Chance(0.7)) {
         At(until, [this, place] { StartWorker(place); });
       }
@@ -355,7 +358,7 @@ class Chaos {
     });
   }
 
-  // Does nothing if there is one.
+  // Does nothing if the place has a worker.
   void StartWorker(int index) {
     Place& place = places_[static_cast<size_t>(index)];
     if (place.pid >= 0) return;
@@ -507,7 +510,7 @@ TEST(ChaosTest, SharedBudgetsKeepWhatTheyPromise) {
   const auto any = [&](auto is_wanted) {
     return std::any_of(history.faults.begin(), history.faults.end(), is_wanted);
   };
-  // A machine with too much other work has less, or no quiet phase.
+  // A busy machine uses less of the rate, or has no quiet phase.
   const Figures figures = Measure(history);
   if (figures.quiet_seconds > 0) {
     const bool was_stalled = any([](const Fault& fault) {

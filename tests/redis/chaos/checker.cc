@@ -22,29 +22,29 @@
 namespace waiter::chaos {
 namespace {
 
-// The time that an AOF of `everysec` may lose.
+// The AOF may lose the writes of this time, because it uses `everysec`.
 constexpr double kLoss = 2;
-// The timeout of calls, after which no answer counts.
+// The timeout of calls, after which answers are ignored.
 constexpr double kCallTimeout = 1;
-// A member continues alone 2 s after it sent a request, which it may have done
-// before the fault.
+// A member continues alone 2 s after it sent a request, which it may have sent
+// before the fault. So the minimum time after the fault is shorter.
 constexpr double kLeastTimeToLocal = 1;
-// And it does so by then, as three requests take their timeout each.
+// The maximum time is longer, because three requests take their timeout each.
 constexpr double kMostTimeToLocal = 4;
-// Waits in one call of a worker, at most.
+// Maximum number of waits in one call of a worker.
 constexpr double kMostInCall = 4;
 
 bool IsLocal(const PollRecord& poll) {
   return poll.claim == Claim::kLocal || poll.claim == Claim::kNeverReached;
 }
 
-// Whether the store grants nothing to anybody.
+// Returns whether the store grants nothing to any member.
 bool StopsTheStore(FaultKind kind) {
   return kind == FaultKind::kStoreKilled || kind == FaultKind::kStoreStopped ||
          kind == FaultKind::kStoreFull;
 }
 
-// Whether members may miss answers.
+// Returns whether members may miss answers.
 bool Cuts(FaultKind kind) {
   switch (kind) {
     case FaultKind::kStoreKilled:
@@ -69,14 +69,14 @@ bool Cuts(FaultKind kind) {
   return false;
 }
 
-// Whether answers may come late.
+// Returns whether answers may come late.
 bool Stalls(FaultKind kind) {
   return kind == FaultKind::kStoreStopped || kind == FaultKind::kStalled ||
          kind == FaultKind::kHalved || kind == FaultKind::kWorkerStopped ||
          kind == FaultKind::kMachineStalled;
 }
 
-// The most workers that lived at a time.
+// Returns the maximum number of workers that lived at the same time.
 double MostWorkers(const History& history) {
   std::vector<std::pair<double, int>> changes;
   for (const WorkerLife& life : history.workers) {
@@ -102,8 +102,9 @@ std::vector<Event> PollsIf(
   return events;
 }
 
-// What the store may grant, and when it is used. Each worker may have one poll
-// on its way between the limiter and the API.
+// Returns the allowance for slots of the store, at the times when they are
+// used. Each worker may have one poll in flight between the limiter and the
+// API.
 Allowance StoreAllowance(const History& history) {
   const Budgets& budgets = history.budgets;
   const double ahead = budgets.rate * budgets.horizon;
@@ -112,7 +113,8 @@ Allowance StoreAllowance(const History& history) {
       .constant = ahead + budgets.burst + MostWorkers(history)};
   for (const Fault& fault : history.faults) {
     const double used = fault.to + kCallTimeout + 2 * budgets.horizon;
-    // Whatever it forgets, it grants from a burst before now to the horizon.
+    // However much it forgets, it grants only slots from a burst before now to
+    // the horizon.
     if (fault.kind == FaultKind::kStoreKilled ||
         fault.kind == FaultKind::kStoreEmptied) {
       allowance.extras.push_back({fault.from, used, ahead + budgets.burst});
@@ -121,10 +123,10 @@ Allowance StoreAllowance(const History& history) {
       allowance.extras.push_back({fault.from - kCallTimeout, used, ahead});
     }
     if (StopsTheStore(fault.kind)) {
-      // Slots that were granted before may come so much later.
+      // Slots that were granted before may be used up to a horizon later.
       const double used_up = std::min(fault.to, fault.from + budgets.horizon);
       allowance.surplus.push_back({used_up, fault.to, -budgets.rate});
-      // It begins again with a burst.
+      // The store begins again with a burst.
       allowance.extras.push_back({fault.to, fault.to, ahead + budgets.burst});
     }
   }
@@ -137,7 +139,7 @@ double LocalShare(const PollRecord& poll, const Budgets& budgets) {
              : 1 / static_cast<double>(std::max<int64_t>(1, poll.members));
 }
 
-// A time in which a worker was alone, with one part of the rate.
+// A time in which a worker was alone, with a constant share of the rate.
 struct LocalStreak {
   int worker = 0;
   double share = 0;
@@ -198,8 +200,8 @@ void Report(const std::string& what, const Excess& excess,
                                        excess.to));
 }
 
-// The times of the faults that `is_wanted` and their aftermath, those that
-// follow closely as one.
+// Returns the times of the wanted faults and their aftermath. Merges times that
+// overlap.
 std::vector<Phase> Phases(const History& history,
                           const std::function<bool(const Fault&)>& is_wanted) {
   std::vector<Phase> cuts;
@@ -219,7 +221,7 @@ std::vector<Phase> Phases(const History& history,
   return phases;
 }
 
-// Times in which members may miss answers.
+// Returns the times in which members may miss answers.
 std::vector<Phase> CutPhases(const History& history) {
   return Phases(history, [](const Fault& fault) { return Cuts(fault.kind); });
 }
@@ -228,24 +230,24 @@ bool Touches(const Fault& fault, const Phase& phase) {
   return fault.from <= phase.to && fault.to + kRecovery >= phase.from;
 }
 
-// Whether a fault cuts off some members alone. The store forgets them, and
-// others do not count them.
+// Returns whether a fault cuts off only some members. The store forgets them,
+// and the others do not count them.
 bool CutsSome(const Fault& fault) {
   return Cuts(fault.kind) && fault.place != kAllPlaces;
 }
 
-// A time in which a worker may be without the store, and the most that it takes
-// of the whole then.
+// A time in which a worker may be without the store, and the maximum shares
+// that it takes then.
 struct CutOff {
   int worker;
   double from;
   double to;
   double rate_share;
   double quota_share;
-  bool is_alone;  // The store may serve others in the meantime.
+  bool is_alone;  // The store may serve others during this time.
 };
 
-// The number of members that a worker counts at least.
+// Returns the minimum number of members that a worker counts.
 double LeastMembers(const History& history, const WorkerLife& life,
                     const Phase& phase) {
   double members = 1;
@@ -284,7 +286,7 @@ CutOff MakeCutOff(const History& history, const WorkerLife& life,
     cut.is_alone |=
         CutsSome(fault) && fault.Concerns(life.worker) && Touches(fault, phase);
   }
-  // A worker that has just come, perhaps to a store that knows nobody.
+  // The worker has just joined, perhaps in a store that knows no members.
   if (life.from > phase.from - kRecovery) {
     cut.rate_share =
         may_know_nobody ? 1 : std::max(share, history.budgets.local_share);
@@ -307,8 +309,8 @@ std::vector<CutOff> CutOffs(const History& history) {
   return cuts;
 }
 
-// Returns what members that are cut off take together at each time, of a whole
-// of `rate` per second: at most the whole once more.
+// Returns the surplus of members that are cut off, at each time. Each takes its
+// share of `rate` per second, and all together take at most `rate`.
 std::vector<Allowance::Surplus> SurplusOf(const std::vector<CutOff>& cuts,
                                           double CutOff::*share, double rate) {
   std::vector<double> times;
@@ -330,7 +332,8 @@ std::vector<Allowance::Surplus> SurplusOf(const std::vector<CutOff>& cuts,
   return surplus;
 }
 
-// Payments at the time of the error after which they were made.
+// Returns the payments for retries, each at the time of the error before the
+// retry.
 std::vector<Event> Payments(const History& history) {
   struct Wait {
     double token;
@@ -378,13 +381,14 @@ Excess WorstExcess(const std::vector<Event>& events,
   size_t begun = 0;
 
   Excess worst = {.amount = -std::numeric_limits<double>::infinity()};
-  // Of the best first event so far, that of an interval that ends now.
+  // The maximum, over the first events of intervals so far, of the allowance
+  // minus the amounts before the event and the extras of the interval.
   double best = -std::numeric_limits<double>::infinity();
   double best_from = 0;
-  double sum = 0;  // Of the events before this one.
+  double sum = 0;  // The amounts before this event.
   for (const Event& event : events) {
     const double free = free_until(event.time);
-    // An extra that begins concerns all intervals that began before.
+    // An extra that begins now touches all intervals that began before.
     while (begun < extras.size() && extras[begun].from <= event.time) {
       best -= extras[begun++].amount;
     }
@@ -452,8 +456,8 @@ std::vector<std::string> CheckLocal(const History& history) {
 std::vector<std::string> CheckRate(const History& history) {
   const Budgets& budgets = history.budgets;
   Allowance allowance = StoreAllowance(history);
-  // Members that are cut off use their parts beside what the store grants to
-  // the others, and begin again.
+  // Members that are cut off use their shares in addition to the store's grants
+  // to the others, and begin again with a burst.
   const std::vector<CutOff> cuts = CutOffs(history);
   const std::vector<Allowance::Surplus> surplus =
       SurplusOf(cuts, &CutOff::rate_share, budgets.rate);
@@ -491,7 +495,7 @@ std::vector<std::string> CheckAway(const History& history) {
     if (!StopsTheStore(away.kind)) continue;
     const double from = away.from + kMostTimeToLocal;
     if (from >= away.to) continue;
-    // Those that come, or are cut off one by one, count different members.
+    // Members that join or are cut off one by one count different members.
     const bool is_clear = std::none_of(
         history.faults.begin(), history.faults.end(), [&](const Fault& fault) {
           return fault.to + kRecovery >= away.from && fault.from <= away.to &&
@@ -557,7 +561,7 @@ std::vector<std::string> CheckLiveness(const History& history) {
       }
     }
   }
-  // A machine with too much other work may leave none.
+  // A busy machine may leave no quiet phase.
   const bool is_busy = std::any_of(
       history.faults.begin(), history.faults.end(), [](const Fault& fault) {
         return fault.kind == FaultKind::kMachineStalled;
@@ -571,11 +575,11 @@ std::vector<std::string> CheckLiveness(const History& history) {
 std::vector<std::string> CheckWaits(const History& history) {
   struct Pending {
     double time;
-    int answers;  // Of its worker, when it was polled last.
+    int answers;  // Its worker's answers before the last poll of this wait.
   };
   std::map<int, int> answers;
   std::map<std::pair<int, int64_t>, Pending> waits;
-  std::map<int, std::string> violations;  // One of each worker.
+  std::map<int, std::string> violations;  // One for each worker.
   const auto look = [&](const std::pair<int, int64_t>& key, const Pending& last,
                         const Pending& now) {
     const int others = now.answers - last.answers - 1;
@@ -592,7 +596,7 @@ std::vector<std::string> CheckWaits(const History& history) {
     const auto [it, is_new] = waits.try_emplace(key, now);
     if (!is_new) look(key, it->second, now);
     it->second = now;
-    // After an error, the quota may end it.
+    // After an error, the quota may end the wait.
     if (answer.answer != Answer::kNotReady) waits.erase(it);
   }
   for (const auto& [key, last] : waits) {
@@ -606,7 +610,7 @@ std::vector<std::string> CheckWaits(const History& history) {
 
 std::vector<std::string> CheckQuota(const History& history) {
   const Budgets& budgets = history.budgets;
-  // A call of each worker may be answered and its payment not yet made.
+  // Each worker may have a call that is answered but not yet paid.
   Allowance allowance = {.rate = budgets.refill,
                          .constant = budgets.capacity + MostWorkers(history) *
                                                             kMostInCall *
@@ -633,8 +637,9 @@ std::vector<std::string> CheckQuota(const History& history) {
     return std::floor((to - from) / budgets.lease);
   };
   for (const Phase& phase : CutPhases(history)) {
-    // Each lease that ends leaves a part beside those of others, and if the
-    // store serves these meanwhile, so does the first.
+    // With each lease that ends, a member that is cut off gets its share again.
+    // If the store serves the others while it is cut off, they also get what
+    // the member held at first.
     double parts = 0;
     for (const CutOff& cut : cuts) {
       if (cut.to < phase.from || cut.from > phase.to) continue;

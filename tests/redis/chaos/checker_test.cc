@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Each check passes a history without a defect, and finds one that is planted.
+// Tests that each check accepts a history without defects, and finds a planted
+// defect.
 
 #include "tests/redis/chaos/checker.h"
 
@@ -28,7 +29,7 @@ using ::testing::IsEmpty;
 
 constexpr int kWorkers = 4;
 
-// A minute in which four workers use the whole rate in turn.
+// Tests use a history of one minute with four workers.
 class CheckerTest : public testing::Test {
  protected:
   CheckerTest() {
@@ -53,7 +54,7 @@ class CheckerTest : public testing::Test {
         history_.polls.begin(), history_.polls.end(),
         [](const auto& a, const auto& b) { return a.time < b.time; });
   }
-  // Adds `count` polls at one time.
+  // Adds `count` polls at the same time.
   void PollAtOnce(double time, int count) {
     Poll(time, time + 1e-6, count * 1e6);
   }
@@ -119,7 +120,8 @@ TEST_F(CheckerTest, WorstExcessIsThatOfAllIntervals) {
 
 TEST_F(CheckerTest, TooManySharedPollsAreFound) {
   Poll(0, 60, 200);
-  // The rate, half a second ahead, the burst, and one of each worker.
+  // The maximum is half a second of the rate, the burst, and one poll of each
+  // worker.
   PollAtOnce(30, 200 / 2 + 20 + kWorkers - 1);
   EXPECT_THAT(CheckShared(history_), IsEmpty());
   EXPECT_THAT(CheckRate(history_), IsEmpty());
@@ -165,7 +167,8 @@ TEST_F(CheckerTest, RewoundStoreExplainsNoPollsWithoutItsEnd) {
 TEST_F(CheckerTest, StoreThatIsAwayGrantsNothing) {
   Poll(0, 20, 200);
   AddFault(FaultKind::kStoreStopped, 20, 30);
-  // Those that were granted before, as many as normal work allows.
+  // These polls have slots that were granted before, as many as normal work
+  // allows.
   Poll(20, 20.5, 200);
   PollAtOnce(10, 120);
   Poll(30, 60, 200);
@@ -195,7 +198,7 @@ TEST_F(CheckerTest, MemberThatWasNeverConnectedUsesItsLocalShare) {
 TEST_F(CheckerTest, MembersThatTakeTheWholeRateWithoutTheStoreAreFound) {
   AddFault(FaultKind::kStoreStopped, 20, 40);
   for (const int worker : {0, 1}) {
-    // Each believes that it is the only one.
+    // Each worker believes that it is the only one.
     Poll(22, 40, 200, {worker}, Claim::kLocal, 1);
   }
   EXPECT_THAT(CheckLocal(history_), IsEmpty());
@@ -209,7 +212,7 @@ TEST_F(CheckerTest, MemberThatCountsTooFewOthersIsFound) {
   EXPECT_THAT(CheckAway(history_), IsEmpty());
   Poll(22, 40, 50, {3}, Claim::kLocal, 2);
   EXPECT_THAT(CheckAway(history_), Not(IsEmpty()));
-  // One that has just come may be unknown to some.
+  // Other members may not know a member that has just joined.
   AddFault(FaultKind::kWorkerJoined, 19, 19, 3);
   EXPECT_THAT(CheckAway(history_), IsEmpty());
   Poll(22, 40, 100, {3}, Claim::kLocal, 1);
@@ -222,7 +225,7 @@ TEST_F(CheckerTest, CutOffMemberThatTakesMoreThanItsPartIsFound) {
   Poll(12, 42, 50, {3}, Claim::kLocal);
   Poll(42, 60, 1, {3});
   EXPECT_THAT(CheckAll(history_), IsEmpty());
-  // Whatever it says of itself.
+  // CheckRate does not depend on the members that the worker reports.
   Poll(12, 42, 20, {3}, Claim::kLocal, 1);
   EXPECT_THAT(CheckLocal(history_), IsEmpty());
   EXPECT_THAT(CheckRate(history_), Not(IsEmpty()));
@@ -307,14 +310,14 @@ TEST_F(CheckerTest, WaitThatIsNotPolledAgainIsFound) {
   EXPECT_THAT(CheckAll(history_),
               ElementsAre(HasSubstr("wait 7 of worker 1 is not polled from "
                                     "20.000 to 60.000")));
-  // Late is as wrong as never.
+  // A late poll is also a defect.
   history_.answers.push_back({50, 1, 7, Answer::kSuccess});
   EXPECT_THAT(CheckAll(history_), ElementsAre(HasSubstr("to 50.000")));
 }
 
 TEST_F(CheckerTest, WaitThatMayHaveEndedNeedNotBePolled) {
   history_.answers.push_back({20, 1, 5, Answer::kSuccess});
-  // By the quota.
+  // The quota may have ended this wait.
   history_.answers.push_back({20, 1, 6, Answer::kError});
   for (int i = 0; i < 2 * kMostOthers; ++i) {
     history_.answers.push_back({21, 1, 7, Answer::kNotReady});
@@ -338,7 +341,7 @@ TEST_F(CheckerTest, RunWithoutAQuietPhaseIsFound) {
   EXPECT_THAT(CheckLiveness(history_), IsEmpty());
 }
 
-// Retries of one wait after another, each after an error.
+// Adds retries of a wait, each after an error.
 void AddRetries(History& history, double time, int count) {
   for (int i = 0; i < count; ++i) {
     history.answers.push_back({time, 0, 1, Answer::kError});
@@ -372,7 +375,8 @@ TEST_F(CheckerTest, RewoundStoreExplainsOneCapacity) {
 TEST_F(CheckerTest, MemberThatIsCutOffExplainsItsPartAndNotAll) {
   const auto most = static_cast<int>((500 + 16 * 14) / 14);
   AddFault(FaultKind::kRefused, 20, 28, 3);
-  // What it had, and a quarter at the end of its lease.
+  // The member spends what it held, and a quarter of the capacity at the end of
+  // its lease.
   AddRetries(history_, 30, most + 2 * 500 / 4 / 14);
   EXPECT_THAT(CheckQuota(history_), IsEmpty());
   AddRetries(history_, 30, 3);
@@ -392,7 +396,7 @@ TEST_F(CheckerTest, SuccessReturnsWhatTheLastRetryCost) {
     history_.answers.push_back({20, 0, wait, Answer::kSuccess});
   }
   EXPECT_THAT(CheckQuota(history_), IsEmpty());
-  // Of two retries, one is not paid back.
+  // One of two retries is not paid back.
   for (int64_t wait = 200; wait < 260; ++wait) {
     history_.answers.push_back({40, 0, wait, Answer::kError});
     history_.answers.push_back({40, 0, wait, Answer::kError});

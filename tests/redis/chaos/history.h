@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What happened in a run of the chaos test: the polls that the API saw, the
+// The history of a run of the chaos test: the polls that the API saw, the
 // faults, and the lives of the workers. Times are in seconds since the start of
 // the run, by the monotonic clock of the process that has the API.
 
@@ -15,12 +15,12 @@
 
 namespace waiter::chaos {
 
-// What a worker says of its limiter, with each poll.
+// The state of its limiter that a worker reports with each poll.
 enum class Claim : char {
   kStarting = 'g',
   kShared = 's',
   kLocal = 'l',
-  kNeverReached = 'n',  // Local, as the store never answered.
+  kNeverReached = 'n',  // Local, because the store never answered.
 };
 
 // One call of the API, which passed the limiter once.
@@ -41,12 +41,12 @@ struct AnswerRecord {
   Answer answer = Answer::kNotReady;
 };
 
-// A process. One that takes the place of another has its own number.
+// A worker process. A process that replaces another one has its own number.
 struct WorkerLife {
   int worker = 0;
   double from = 0;
   double to = std::numeric_limits<double>::infinity();
-  // Wall clock minus that of the API, as the worker told it.
+  // The wall clock that the worker reported, minus the API's.
   double clock_offset = 0;
 };
 
@@ -55,13 +55,13 @@ enum class FaultKind : uint8_t {
   kStoreStopped,   // SIGSTOP until SIGCONT.
   kStoreFull,      // maxmemory is 1 byte.
   kStoreEmptied,   // FLUSHALL.
-  kStoreRewound,   // Until it is killed and begins with its AOF of the start.
+  kStoreRewound,   // Killed at `to`, and restarted with its AOF of `from`.
   kScriptsLost,    // SCRIPT FLUSH.
   kClientsKilled,  // CLIENT KILL.
   kStalled,        // The proxy forwards nothing.
-  kRefused,        // It closes all connections, and takes no new ones.
-  kCut,            // It closes all connections.
-  kHalved,         // It forwards half of what comes next, and closes.
+  kRefused,        // The proxy closes all connections, and refuses new ones.
+  kCut,            // The proxy closes all connections.
+  kHalved,         // The proxy forwards half of the next bytes, and closes.
   kWorkerKilled,   // kill -9.
   kWorkerStopped,  // SIGSTOP until SIGCONT.
   kWorkerLeft,     // SIGTERM until it has ended.
@@ -71,7 +71,7 @@ enum class FaultKind : uint8_t {
 
 std::string_view ToString(FaultKind kind);
 
-// Workers that follow each other in one place have numbers with the same rest.
+// Workers in the same place have the same number modulo this.
 constexpr int kMostPlaces = 100;
 constexpr int kAllPlaces = -1;
 
@@ -100,7 +100,7 @@ struct Budgets {
   double lease = 10;
 };
 
-// All vectors but `faults` and `workers` are in the order of their times.
+// All vectors except `faults` and `workers` are in order of time.
 struct History {
   Budgets budgets;
   std::vector<PollRecord> polls;

@@ -30,7 +30,7 @@ class LoopbackServer {
 
   int port() const { return port_; }
 
-  // Wall clocks minus that of this process, of each worker, in seconds.
+  // Returns, for each worker, its wall clock minus this process's, in seconds.
   std::map<int, double> ClockOffsets();
 
  protected:
@@ -40,12 +40,12 @@ class LoopbackServer {
     std::string received = {};
   };
 
-  // Of subclasses, in their constructors and destructors.
+  // Subclasses must call these in their constructors and destructors.
   void Begin();
   void End();
 
-  // Takes the first message of what was received, and answers it. Returns false
-  // if there is none yet.
+  // Takes and answers the first message in `received`. Returns false if no
+  // message is complete yet.
   virtual bool TakeMessage(Connection& connection) = 0;
 
   // Returns the seconds since `start`.

@@ -125,7 +125,7 @@ void Proxy::Accept(int door) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(target_.load()));
-  // Over loopback it never blocks for long: the kernel takes or refuses it.
+  // On loopback, this never blocks for long: the kernel accepts or refuses.
   if (connect(server, reinterpret_cast<sockaddr*>(&address), sizeof(address)) !=
       0) {
     close(client);
@@ -157,7 +157,7 @@ bool Proxy::Forward(Flow& flow, bool is_halved) {
     if (count < 0 && errno != EAGAIN) return false;
     if (count > 0) flow.bytes.erase(0, static_cast<size_t>(count));
   }
-  // The other end reads what is there, and then the end.
+  // The other end reads the remaining bytes, and then the end.
   if (flow.has_ended && flow.bytes.empty()) shutdown(flow.to, SHUT_WR);
   return !ends;
 }

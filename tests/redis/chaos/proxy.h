@@ -1,13 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Stands between workers and Redis, and breaks what it forwards:
+// Forwards connections between workers and Redis, and breaks them:
 //
 //   Proxy proxy(/*doors=*/4);
 //   proxy.set_target(redis.port());
-//   ... the worker i connects to proxy.port(i) ...
-//   proxy.SetStalled(2, true);  // Nothing comes through the door 2.
-//   proxy.Halve(Proxy::kAll);   // Half of what comes next, then the end.
+//   ... worker i connects to proxy.port(i) ...
+//   proxy.SetStalled(2, true);  // Nothing passes door 2.
+//   proxy.Halve(Proxy::kAll);   // Forwards half of the next bytes, and closes.
 
 #ifndef WAITER_TESTS_REDIS_CHAOS_PROXY_H_
 #define WAITER_TESTS_REDIS_CHAOS_PROXY_H_
@@ -38,7 +38,7 @@ class Proxy {
   // Bytes that were in transit when a door stalled arrive later, even if their
   // connection has ended.
   void SetStalled(int door, bool is_stalled);
-  // Closes the connections of the door, and all that follow.
+  // Closes the connections of the door, and all later ones.
   void SetRefused(int door, bool is_refused);
   void Cut(int door);
   void Halve(int door);
@@ -54,7 +54,7 @@ class Proxy {
   struct Flow {
     int from = -1;
     int to = -1;
-    std::string bytes = {};  // To be sent.
+    std::string bytes = {};  // Received but not yet sent.
     bool has_ended = false;
   };
   struct Connection {
@@ -72,9 +72,9 @@ class Proxy {
   void Serve();
   void AwaitBytes();
   void Accept(int door);
-  // Returns false if it has ended.
+  // Returns false if the connection has ended.
   bool Serve(Connection& connection) const;
-  // Moves what there is. Returns false if the connection has ended.
+  // Moves the available bytes. Returns false if the connection has ended.
   static bool Forward(Flow& flow, bool is_halved);
 
   std::vector<Door> doors_;

@@ -38,7 +38,7 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
-// Number of places for workers, and their wall clocks.
+// The number of places for workers, and the offsets of their wall clocks.
 inline constexpr int kPlaces = 6;
 inline constexpr std::array<const char*, kPlaces> kClocks = {
     "", "+5h", "", "-26h", "", "+90d"};
@@ -46,15 +46,15 @@ inline constexpr std::array<const char*, kPlaces> kClocks = {
 // Returns `seed`, or a random one if it is zero.
 uint64_t SeedOrRandom(uint64_t seed);
 
-// Returns the path of libfaketime for programs with threads, if it is there.
-// Sanitizers do not go with it.
+// Returns the path of libfaketime for programs with threads, if it is installed
+// and the test has no sanitizer, which would not work with it.
 std::optional<std::string> FindFaketime();
 
-// Skips the test that calls it if all clocks were right for want of
-// libfaketime.
+// Skips the test that calls this if all clocks were right, because
+// `FindFaketime` found no path.
 void SkipWithoutFaketime();
 
-// Returns the path of a program in the folder of this one.
+// Returns the path of a program in the same folder as this one.
 std::string ProgramBeside(const std::string& name);
 
 // Starts a program, and returns its process. Its wall clock differs by
@@ -62,7 +62,7 @@ std::string ProgramBeside(const std::string& name);
 pid_t StartProgram(std::vector<std::string> words, const std::string& clock,
                    const std::optional<std::string>& faketime);
 
-// A directory that is removed with all that is in it.
+// A temporary directory that is removed with its contents.
 class Directory {
  public:
   Directory();
@@ -75,8 +75,8 @@ class Directory {
   std::string path_;
 };
 
-// Notes times of `least` seconds or more in which this process got no processor
-// time. Thread-safe.
+// Records the times, of `least` seconds or more, in which this process got no
+// processor time. Thread-safe.
 class MachineWatch {
  public:
   struct Stall {
@@ -100,7 +100,7 @@ class MachineWatch {
   JoiningThread thread_;
 };
 
-// Random numbers of a seed.
+// Random numbers from a seed.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : gen_(seed) {}
@@ -113,7 +113,7 @@ class Dice {
   std::mt19937_64 gen_;
 };
 
-// Steps at their times. For one thread.
+// Runs steps at their times. For one thread.
 class Timeline {
  public:
   explicit Timeline(MonotonicTime start) : start_(start) {}
@@ -123,7 +123,7 @@ class Timeline {
   void At(double time, std::function<void()> step) {
     steps_.emplace(time, std::move(step));
   }
-  // Sleeps until `time` or the next step, and takes the steps that are due,
+  // Sleeps until `time` or the next step. Then runs the steps that are due,
   // which may add others.
   void RunUntil(double time);
 
@@ -132,18 +132,18 @@ class Timeline {
   std::multimap<double, std::function<void()>> steps_;
 };
 
-// Returns the length of a fault that begins at `time` in a burst until `end`:
-// mostly short, and sometimes up to 60 s if the burst leaves room for it.
+// Returns the length of a fault that begins at `time` in a burst until `end`.
+// Most are short, and some take up to 60 s if the burst leaves room for it.
 double FaultLength(Dice& dice, double time, double end);
 
-// Plans a fault of a door, or of all, from `from` until `to`. `begin` and
-// `undo` are to be called then.
+// Plans a fault of one door or all doors. It must call `begin` at `from` and
+// `undo` at `to`.
 using PlanFault = std::function<void(FaultKind kind, int door, double from,
                                      double to, std::function<void()> begin,
                                      std::function<void()> undo)>;
 
-// Plans faults of `doors` doors of the proxy between `time` and `end`, of which
-// `all` is the part that concerns all doors at once.
+// Plans faults of `doors` doors of the proxy between `time` and `end`. With the
+// probability `all`, a fault concerns all doors together.
 void PlanProxyFaults(Proxy& proxy, int doors, double all, double time,
                      double end, Dice& dice, const PlanFault& plan);
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A process of the chaos test: polls the API by many waits, which share a rate
-// and a retry quota with those of other processes. Ends at SIGTERM.
+// A process of the chaos test. It polls the API with many waits, which share a
+// rate and a retry quota with other processes. It ends at SIGTERM.
 
 #ifdef WAITER_HAS_HIREDIS
 
@@ -50,7 +50,7 @@ ABSL_FLAG(double, refill, 0, "Tokens per second that come back.");
 namespace waiter::chaos {
 namespace {
 
-// Blocks during a call, so that at most one is between the limiter and the API.
+// Blocks during a call, so at most one is between the limiter and the API.
 class Api {
  public:
   std::string Ask(const SharedRateLimiter& limiter,
@@ -70,7 +70,7 @@ class Api {
                                                      : Claim::kNeverReached;
         break;
     }
-    // Alone, it may divide by more members than there are.
+    // While alone, a member may divide the rate by more than `state.members`.
     if (call.claim == Claim::kLocal && state.rate.has_value()) {
       call.members = std::llround(absl::GetFlag(FLAGS_rate) / *state.rate);
     }
@@ -113,7 +113,7 @@ WaitOptions MakeOptions(std::shared_ptr<RetryQuota> quota) {
   return options;
 }
 
-// Both keep a number of waits pending: who ends is followed by another.
+// Both classes keep a number of waits pending: when one ends, another starts.
 
 class SingleWaits {
  public:
@@ -145,7 +145,7 @@ class SingleWaits {
   Api& api_;
   const std::shared_ptr<SharedRateLimiter> limiter_;
   std::shared_ptr<const WaitPolicy> policy_;
-  int64_t next_ = 1'000'000;  // Of the engine's thread.
+  int64_t next_ = 1'000'000;  // Used only by the engine's thread.
 };
 
 class BatchedWaits {

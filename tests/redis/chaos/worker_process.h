@@ -19,15 +19,15 @@
 
 namespace waiter::chaos {
 
-// Ends this process with its parent, and blocks SIGTERM in this thread and in
-// the threads that it starts. To be called first.
+// Makes this process end with its parent, and blocks SIGTERM in this thread and
+// in the threads that it starts. Call it first.
 void BeginWorker();
 
 // Blocks until SIGTERM.
 void AwaitTermination();
 
 // A connection to a `LoopbackServer`. The process ends with an error when the
-// server is gone, as the test has ended then. For one thread.
+// server is gone, because then the test has ended. For one thread.
 class ApiConnection {
  public:
   // Sends a `Hello` of the worker.
