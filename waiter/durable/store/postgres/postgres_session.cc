@@ -40,7 +40,8 @@ constexpr int kPipelineAborted = 11;
 constexpr int kSeverity = 'V';
 constexpr int kSqlState = 'C';
 
-constexpr const char* kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+constexpr const char* kBeginTransaction =
+    "BEGIN ISOLATION LEVEL READ COMMITTED";
 constexpr const char* kNoSync = "SET LOCAL synchronous_commit = off";
 
 }  // namespace
@@ -217,7 +218,7 @@ void PostgresSession::Send(
   before_ = config_.syncs ? 1 : 2;
   phase_ = Phase::kCommitting;
   state_ = State::kBusy;
-  bool is_sent = SendCommand(kBegin);
+  bool is_sent = SendCommand(kBeginTransaction);
   if (!config_.syncs) is_sent = is_sent && SendCommand(kNoSync);
   for (const PostgresStatement* statement : statements) {
     is_sent = is_sent && statement->Send(library_, connection_);
