@@ -76,8 +76,9 @@ class Sleeper {
     timer_ = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
                                     TIMER_ALL_ACCESS);
     // Before Windows 10 1803, all timers are this coarse: 16 ms.
-    if (timer_ == nullptr)
+    if (timer_ == nullptr) {
       timer_ = CreateWaitableTimerW(nullptr, TRUE, nullptr);
+    }
   }
 
   const HANDLE woken_ = CreateEventW(nullptr, /*bManualReset=*/FALSE,

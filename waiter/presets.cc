@@ -46,8 +46,9 @@ absl::Duration Uniform(absl::Duration low, absl::Duration high,
 // Returns min(max_delay, initial_delay * multiplier^(attempt - 1)).
 absl::Duration Ceiling(const BackoffOptions& backoff, int64_t attempt) {
   // The power may be infinite, and zero times infinity is not a number.
-  if (backoff.initial_delay == absl::ZeroDuration())
+  if (backoff.initial_delay == absl::ZeroDuration()) {
     return absl::ZeroDuration();
+  }
   return std::min<absl::Duration>(
       backoff.initial_delay *
           std::pow(backoff.multiplier, static_cast<double>(attempt - 1)),

@@ -221,8 +221,9 @@ std::optional<absl::CivilSecond> ParseHttpDate(std::string_view text,
 }  // namespace
 
 RetryAfter::RetryAfter(Duration delay) {
-  if (delay >= absl::ZeroDuration())
+  if (delay >= absl::ZeroDuration()) {
     delay_ = std::min<absl::Duration>(delay, kLongest);
+  }
 }
 
 RetryAfter ParseRetryAfter(std::string_view value, absl::Time now) {

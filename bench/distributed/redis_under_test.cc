@@ -136,8 +136,9 @@ std::map<std::string, double> RedisUnderTest::CommandMicros() const {
         absl::StrSplit(line, absl::ByAnyChar(":,"));
     if (parts.size() < 3 || !absl::StartsWith(parts[0], "cmdstat_")) continue;
     double usec = 0;
-    if (!absl::SimpleAtod(absl::StripPrefix(parts[2], "usec="), &usec))
+    if (!absl::SimpleAtod(absl::StripPrefix(parts[2], "usec="), &usec)) {
       continue;
+    }
     micros[std::string(absl::StripPrefix(parts[0], "cmdstat_"))] = usec;
   }
   return micros;

@@ -206,8 +206,9 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
                                 .is_given = PolicyFlags::ChoosesDelays(flags),
                                 .seed = arguments.seed};
   // The known durations may be longer than the default.
-  if (!flags.Given("timeout"))
+  if (!flags.Given("timeout")) {
     options.policy.timeout = absl::InfiniteDuration();
+  }
   if (flags.Given("poll-cost")) {
     options.learned.seconds_of_delay_worth_one_poll =
         absl::ToDoubleSeconds(arguments.poll_cost);
@@ -233,7 +234,7 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
 absl::Status RunChecked(const Invocation& invocation) {
   Arguments arguments;
   Flags flags = MakeFlags(arguments);
-  const absl::Status parsed =
+  absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();

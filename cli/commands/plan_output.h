@@ -32,7 +32,7 @@ struct PlannedPolicy {
   // How long the operation takes. The next two are set if this is.
   std::optional<sim::DurationDistribution> ready = std::nullopt;
   std::vector<sim::TradeOff> points = {};
-  std::string proposal = "";  // The proposed policy as flags.
+  std::string proposal = {};  // The proposed policy as flags.
 };
 
 // Returns the tables and a timeline. The table of polls has at most `rows`

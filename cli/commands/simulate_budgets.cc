@@ -236,7 +236,7 @@ std::vector<std::string> BudgetsFlagNames() {
 absl::Status SimulateBudgetsCommand(const Invocation& invocation) {
   BudgetsArguments arguments;
   Flags flags = BudgetsFlags(arguments);
-  const absl::Status parsed =
+  absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();

@@ -74,8 +74,9 @@ std::string StartText(const RunState& run) {
   }
   absl::StrAppend(&text, absl::StrJoin(names, ", "));
   if (run.resumed_with.has_value()) return text + ResumedText(run);
-  if (run.timeout == absl::InfiniteDuration())
+  if (run.timeout == absl::InfiniteDuration()) {
     return text + ", without a limit";
+  }
   if (run.timeout == absl::ZeroDuration()) return text + ", polling once";
   return absl::StrCat(text, ", at most ", TimeText(run.timeout));
 }

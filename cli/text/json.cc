@@ -67,6 +67,7 @@ std::string_view WhatOf(std::string_view error) {
 }
 
 // Builds the value, and stops at the limits.
+// NOLINTNEXTLINE(bugprone-exception-escape): a null value allocates nothing.
 class Builder final : public nlohmann::json_sax<json> {
  public:
   bool null() override { return Put(nullptr) != nullptr; }

@@ -31,8 +31,9 @@ absl::StatusOr<int> WaitForProcess(pid_t child, waiter::WaitOptions options) {
       [child]() -> waiter::Poll<int> {
         int status = 0;
         const pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended < 0)
+        if (ended < 0) {
           return waiter::Failed(absl::ErrnoToStatus(errno, "waitpid"));
+        }
         if (ended == 0) return waiter::NotReady("running");
         return waiter::Success(WIFEXITED(status) ? WEXITSTATUS(status)
                                                  : 128 + WTERMSIG(status));

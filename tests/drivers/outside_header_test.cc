@@ -694,8 +694,9 @@ class PollNowTest : public OutsideTest,
       polled_at_.push_back(clock_.Elapsed());
       return function();
     };
-    if (!GetParam())
+    if (!GetParam()) {
       return Waiter(timed, options).Wait({.notifier = &notifier_}).report();
+    }
     WaitEngine engine(Simulated());
     handle_ = engine.Start(Waiter(timed, options), results_.Take());
     for (int i = 0; i < before_; ++i) handle_.PollNow();

@@ -87,8 +87,9 @@ class Writer {
                       std::move(callback));
     });
     if (!reply.ok()) std::abort();
-    for (const EnqueueItem& item : sent)
+    for (const EnqueueItem& item : sent) {
       std::printf("e %s\n", item.key.c_str());
+    }
     std::fflush(stdout);
   }
 

@@ -532,15 +532,17 @@ TEST_F(EngineHeaderTest, ShutDownCallsBackAllWaitsThatOneFunctionStarts) {
                  Callback([&](WaitResult<>) {
                    for (int i = 0; i < 100; ++i) {
                      engine
-                         .Start(Make([&] {
-                                  ++polls;
-                                  return Success();
-                                }),
-                                Callback([&](WaitResult<> result) {
-                                  if (result.reason() != StopReason::kShutDown)
-                                    ++bad;
-                                  calls.Add();
-                                }))
+                         .Start(
+                             Make([&] {
+                               ++polls;
+                               return Success();
+                             }),
+                             Callback([&](WaitResult<> result) {
+                               if (result.reason() != StopReason::kShutDown) {
+                                 ++bad;
+                               }
+                               calls.Add();
+                             }))
                          .Detach();
                    }
                  }))
@@ -570,12 +572,14 @@ TEST_F(EngineHeaderTest, ShutDownCallsBackWaitsThatAPollUnderWayStarts) {
                    EXPECT_TRUE(stop.Await());
                    for (int i = 0; i < 10; ++i) {
                      engine
-                         .Start(Make(Never, Every(absl::Hours(1))),
-                                Callback([&](WaitResult<> result) {
-                                  if (result.reason() != StopReason::kShutDown)
-                                    ++bad;
-                                  calls.Add();
-                                }))
+                         .Start(
+                             Make(Never, Every(absl::Hours(1))),
+                             Callback([&](WaitResult<> result) {
+                               if (result.reason() != StopReason::kShutDown) {
+                                 ++bad;
+                               }
+                               calls.Add();
+                             }))
                          .Detach();
                    }
                    return NotReady();
@@ -848,11 +852,13 @@ void DestroyInside(Where where, WaitEngineOptions options) {
     handle.emplace(engine.Start(MakeAsync(
                                     [&, capture](PollCompletion<> done) {
                                       if (reached.count() != 0) ++polls_after;
-                                      if (where == Where::kAsyncPollAnswered)
+                                      if (where == Where::kAsyncPollAnswered) {
                                         done(Success());
+                                      }
                                       destroy();
-                                      if (where == Where::kAsyncPollAnswered)
+                                      if (where == Where::kAsyncPollAnswered) {
                                         done(Success());
+                                      }
                                     },
                                     wait_options),
                                 std::move(callback)));

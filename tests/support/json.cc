@@ -27,8 +27,9 @@ namespace {
 template <typename T, typename Variant>
 const T& Get(const Variant& value, std::string_view path) {
   const T* const found = std::get_if<T>(&value);
-  if (found == nullptr)
+  if (found == nullptr) {
     Abort(absl::StrCat(std::string(path), " is of another type"));
+  }
   return *found;
 }
 
@@ -97,8 +98,9 @@ const Json::Object& Json::object() const { return Get<Object>(value_, path_); }
 
 const Json& Json::operator[](std::string_view name) const {
   const auto member = object().find(name);
-  if (member == object().end())
+  if (member == object().end()) {
     Abort(absl::StrCat(path_, " has no ", std::string(name)));
+  }
   return member->second;
 }
 

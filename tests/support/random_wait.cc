@@ -66,8 +66,9 @@ class Choices {
     curve.max_delay = curve.initial_delay + Time();
     curve.multiplier = static_cast<double>(Between(2, 8)) / 2;
     curve.jitter = kJitters[static_cast<size_t>(Between(0, 4))];
-    if (OneIn(2))
+    if (OneIn(2)) {
       curve.min_delay = std::min<absl::Duration>(Time(), curve.max_delay);
+    }
     return curve;
   }
 
@@ -179,10 +180,12 @@ class Watched final : public WaitObserver {
   void CheckReason();
 
   BackoffOptions CurveOf(PollStatus status) const {
-    if (status == PollStatus::kServerError)
+    if (status == PollStatus::kServerError) {
       return options_.errors.server_error_backoff;
-    if (status == PollStatus::kThrottled)
+    }
+    if (status == PollStatus::kThrottled) {
       return options_.errors.throttled_backoff;
+    }
     return options_.backoff;
   }
 

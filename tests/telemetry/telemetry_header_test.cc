@@ -399,8 +399,10 @@ struct Page {
 };
 
 bool IsName(std::string_view name, bool colon) {
-  if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])))
+  if (name.empty() ||
+      absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) {
     return false;
+  }
   for (const char c : name) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' &&
         !(colon && c == ':')) {
@@ -1061,8 +1063,9 @@ TEST_F(MetricsHeaderFixture, WatchReplacesTheSameTypeAndForgetAllOfTheName) {
   WaitEngine other(Simulated());
   const std::shared_ptr<AdaptiveRateLimiter> limiter =
       *AdaptiveRateLimiter::Make({});
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; ++i) {
     limiter->Update(clock_.MonotonicNow(), PollStatus::kThrottled);
+  }
   other.Start(Waiter([] { return false; }, EverySecond()), [](WaitResult<>) {})
       .Detach();
   other.RunDue();

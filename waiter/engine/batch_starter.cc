@@ -76,8 +76,9 @@ WaitHandle BatchStarter::Add(const EngineOps& ops,
 void BatchStarter::Start() {
   // A wait may end, and with the last one the engine, before this returns.
   const std::vector<Part> parts = std::exchange(parts_, {});
-  for (const Part& part : parts)
+  for (const Part& part : parts) {
     part.worker->requests().StartAll({part.first, part.last});
+  }
 }
 
 }  // namespace waiter::internal

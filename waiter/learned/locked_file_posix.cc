@@ -77,8 +77,9 @@ struct LockedFile::System {
   absl::Status Append(absl::string_view text, const std::string& path) const {
     while (!text.empty()) {
       const ssize_t written = write(file, text.data(), text.size());
-      if (written < 0 && errno != EINTR)
+      if (written < 0 && errno != EINTR) {
         return SystemError(path, "write to it");
+      }
       text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
     }
     return absl::OkStatus();

@@ -78,8 +78,9 @@ HostLookup::HostLookup(
         state->Set(resolve(host));
         wake();
       });
-  if (!runs)
+  if (!runs) {
     state_->Set(absl::UnavailableError("cannot start a thread for the lookup"));
+  }
 }
 
 std::optional<HostLookup::Addresses> HostLookup::Result() const {

@@ -173,8 +173,9 @@ std::string DescribeDelays(const EventuallyOptions& options,
   } else {
     absl::StrAppend(&text, ", no jitter");
   }
-  if (wait.hooks.seed.has_value())
+  if (wait.hooks.seed.has_value()) {
     absl::StrAppend(&text, ", seed ", *wait.hooks.seed);
+  }
   return text;
 }
 

@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeKubernetes(const Target& target,
       });
 }
 
-constexpr Scheme kSchemes[] = {
+constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "docker",
      .form = "`docker:CONTAINER[?condition=done]`",
      .ready_when = "the container runs and, if it has a health check, is "
@@ -153,7 +153,7 @@ constexpr Scheme kSchemes[] = {
      .may_be_host = true,
      .parse = ParseKubernetes,
      .make = MakeKubernetes},
-};
+});
 
 }  // namespace
 

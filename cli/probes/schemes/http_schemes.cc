@@ -259,7 +259,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeGrpc(const Target& target,
       });
 }
 
-constexpr Scheme kSchemes[] = {
+constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "http",
      .form = "`http://HOST/PATH`, `https://...`",
      .ready_when =
@@ -314,7 +314,7 @@ constexpr Scheme kSchemes[] = {
      .flags = RequestFlags::kTrust,
      .parse = ParseGrpc,
      .make = MakeGrpc},
-};
+});
 
 }  // namespace
 

@@ -121,8 +121,9 @@ absl::Status ParseSystemd(std::string_view rest, const Scheme& scheme,
   const bool is_valid = std::all_of(rest.begin(), rest.end(), [](char c) {
     return IsLabelCharacter(c) || absl::StrContains(":@\\", c);
   });
-  if (rest.empty() || !is_valid)
+  if (rest.empty() || !is_valid) {
     return InvalidForm("no name of a unit", scheme);
+  }
   constexpr std::array<std::string_view, 11> kTypes = {
       ".service", ".socket", ".device", ".mount", ".automount", ".swap",
       ".target",  ".path",   ".timer",  ".slice", ".scope"};
@@ -188,7 +189,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeExec(const Target& target,
                                          .target = target.text});
 }
 
-constexpr Scheme kSchemes[] = {
+constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "file",
      .form = "`file:PATH[?stable=2s]`",
      .ready_when = "the file exists, and has not changed for that long; `%3F` "
@@ -228,7 +229,7 @@ constexpr Scheme kSchemes[] = {
      .example = "exec:'pg_isready -q'",
      .parse = ParseExec,
      .make = MakeExec},
-};
+});
 
 }  // namespace
 

@@ -238,7 +238,7 @@ constexpr std::array<Scheme, 2> kSocketSchemes = {{
      .make = MakeConnection},
 }};
 
-constexpr Scheme kServerSchemes[] = {
+constexpr auto kServerSchemes = std::to_array<Scheme>({
     {.name = "redis",
      .form = "`redis://HOST[:6379][/DB][?key=NAME]`",
      .ready_when = "the server answers `PING` and has loaded its data, and has "
@@ -342,7 +342,7 @@ constexpr Scheme kServerSchemes[] = {
      .port = 8883,
      .parse = ParseServer,
      .make = MakeWithoutTls},
-};
+});
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "cli/probes/wire/mqtt_conversation.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,7 +34,7 @@ struct Code {
 // https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/os/mqtt-v3.1.1-os.html#_Toc398718035
 // and, from 0x80 on,
 // https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html#_Toc3901079
-constexpr Code kCodes[] = {
+constexpr auto kCodes = std::to_array<Code>({
     {0, PollStatus::kSuccess, ""},
     {1, PollStatus::kSuccess, "another version of MQTT"},
     {2, PollStatus::kSuccess, "clients need a name"},
@@ -48,7 +49,7 @@ constexpr Code kCodes[] = {
     {0x89, PollStatus::kThrottled, "server busy"},
     {0x97, PollStatus::kThrottled, "quota exceeded"},
     {0x9f, PollStatus::kThrottled, "connection rate exceeded"},
-};
+});
 
 Finding FromCode(uint8_t code) {
   for (const Code& known : kCodes) {
