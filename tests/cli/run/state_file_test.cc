@@ -44,7 +44,7 @@ SavedRun SomeRun() {
               {.text = "file:x"}}};
 }
 
-TEST(SavedRunTest, RunComesBackAsItWas) {
+TEST(SavedRunTextTest, RunComesBackAsItWas) {
   const SavedRun run = SomeRun();
   const absl::StatusOr<SavedRun> parsed = ParseSavedRun(FormatSavedRun(run));
 
@@ -60,7 +60,7 @@ TEST(SavedRunTest, RunComesBackAsItWas) {
   }
 }
 
-TEST(SavedRunTest, TornTextIsRefusedAtEveryByte) {
+TEST(SavedRunTextTest, TornTextIsRefusedAtEveryByte) {
   const std::string text = FormatSavedRun(SomeRun());
   // Only the final line end may be missing.
   for (size_t size = 0; size + 1 < text.size(); ++size) {
@@ -70,7 +70,7 @@ TEST(SavedRunTest, TornTextIsRefusedAtEveryByte) {
   }
 }
 
-TEST(SavedRunTest, ChangedTokensAreRefused) {
+TEST(SavedRunTextTest, ChangedTokensAreRefused) {
   std::string text = FormatSavedRun(SomeRun());
   const size_t token = text.find("d757");
   for (size_t i = token; text[i] != '"'; ++i) {
@@ -80,7 +80,7 @@ TEST(SavedRunTest, ChangedTokensAreRefused) {
   }
 }
 
-TEST(SavedRunTest, ErrorsSayWhatIsWrong) {
+TEST(SavedRunTextTest, ErrorsSayWhatIsWrong) {
   struct Row {
     std::string_view text;
     std::string_view error;
