@@ -17,7 +17,7 @@
 namespace {
 
 // Opens each standard file that the caller has closed, so that no log gets its
-// number and with it what is printed there. PROGRAM finds it closed again.
+// number and its output. PROGRAM finds it closed again.
 void OpenStandardFiles() {
   int file = 0;
   while (file >= 0 && file <= STDERR_FILENO) {

@@ -122,7 +122,7 @@ int RunWaiter(absl::Span<const std::string> args,
   for (const auto& subcommand : subcommands) {
     if (first.empty() || subcommand->name() != first) continue;
     const int code = subcommand->Run(invocation.AfterFirst());
-    // The others are asked for what they write, a wait is not.
+    // Users run the other subcommands for their output, but not a wait.
     if (code != 0 || first == "exec" || first == "operation") return code;
     return WrittenExitCode(out, absl::StrCat("waiter ", first), err);
   }

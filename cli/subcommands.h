@@ -19,7 +19,7 @@ std::vector<std::string> AllFlags();
 
 // Runs the subcommand that `args` begins with; without one, waits for the
 // targets in `args`. Returns the exit code of the process. `environment` is as
-// in cli/flags/variables.h. Warns on `err` of variables that stand for no flag
+// in cli/flags/variables.h. Warns on `err` of variables that belong to no flag
 // of any subcommand.
 int RunWaiter(absl::Span<const std::string> args,
               absl::Span<const std::string> environment, std::ostream& out,

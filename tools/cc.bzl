@@ -50,7 +50,7 @@ def cc_test_module(name, srcs, deps, tags = [], **kwargs):
     Args:
       name: the name of the program.
       srcs: the sources with the tests.
-      deps: what the sources include, and the main function.
+      deps: the libraries of the sources, and the main function.
       tags: the tags of the program.
       **kwargs: further arguments of the cc_test.
     """

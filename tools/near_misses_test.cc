@@ -125,7 +125,7 @@ TEST(NearMissesTest, ReportWithoutTestsIsAccepted) {
   EXPECT_TRUE(near_misses.Add("<testsuites tests=\"0\"/>").ok());
 }
 
-// Returns what the program prints, or its exit code if that is not 0.
+// Returns the output of the program, or its exit code if that is not 0.
 std::string RunProgram(const std::string& arguments) {
   FILE* const out = popen(("tools/near_misses " + arguments).c_str(), "r");
   std::string text;

@@ -104,7 +104,7 @@ struct ActionForm {
 constexpr std::array kActions = {
     ActionForm{
         Action::kAdd, "add", "--store=FILE [FLAG...] NAME TARGET...",
-        "Adds a durable wait for each target; one that is there is left alone.",
+        "Adds a durable wait for each target; an existing one is left alone.",
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
         Action::kStatus, "status", "--store=FILE [FLAG...] [NAME]",

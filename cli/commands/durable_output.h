@@ -44,7 +44,7 @@ std::string DurableMoveText(const DurableMoveReport& report);
 std::string DurableMoveJson(std::string_view name,
                             const DurableMoveReport& report);
 
-// Return lines, and a line without its end, about what a check has found.
+// Return lines, and a line without its end, about a check.
 std::string DurableCheckText(const DurableCheckReport& report, bool repairs);
 std::string DurableCheckJson(std::string_view name,
                              const DurableCheckReport& report, bool repairs);

@@ -61,7 +61,7 @@ constexpr std::string_view kNotes =
     "  deadline, cancelled, attempts), WAITER_DETAIL, WAITER_IDEMPOTENCY_KEY. "
     "It\n"
     "  runs again, later, until it exits with 0; without it, results are kept\n"
-    "SIGTERM ends the worker: it finishes what it has begun, and gives the "
+    "SIGTERM ends the worker: it finishes its current work, and gives the "
     "rest "
     "back\n";
 

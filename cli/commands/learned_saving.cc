@@ -162,7 +162,8 @@ std::optional<LearnedSaving> SavingOf(const std::vector<LoggedWait>& waits) {
 
   LearnedDelaysOptions options;
   std::optional<Sums> learned = PlayLearned(groups, options);
-  // A poll costs what it does in the log, then less and less.
+  // Tries costs of a poll: eight times the lateness per poll in the log, then
+  // half of that, and so on.
   double seconds = logged.seconds_late / logged.polls * 8;
   for (int i = 0; learned.has_value() && learned->seconds_late > latest; ++i) {
     constexpr int kTries = 8;

@@ -42,7 +42,7 @@ struct LearnedSaving {
 // count together.
 std::optional<LearnedSaving> SavingOf(const std::vector<LoggedWait>& waits);
 
-// Returns lines that say what is saved, and the command for it.
+// Returns lines with the saving, and the command for it.
 std::string SavingText(const LearnedSaving& saving);
 
 }  // namespace waiter::cli

@@ -107,7 +107,7 @@ class Server : private McpHost {
 
   void StartWait(int64_t id, const std::vector<std::string>& args) override {
     Command command = {.words = {"/proc/self/exe", "--progress=json"},
-                       // They would change what the client asked for.
+                       // They would change the client's request.
                        .environment = {{"WAITER_TARGETS", std::nullopt},
                                        {"WAITER_STATE", std::nullopt},
                                        {"WAITER_SLICE", std::nullopt},
@@ -157,9 +157,9 @@ struct McpFlags {
         "allow", "http,tcp", "schemes of targets that a client may wait for",
         [this](std::string_view schemes) { return allowed.Add(schemes); });
     flags.SetNotes(
-        "http includes https, and so on. --allow=exec lets the client run any "
-        "command.\nVariables such as WAITER_BEARER apply to all waits; no tool "
-        "takes a secret.\n");
+        "http includes https, and so on. With --allow=exec, the client can run "
+        "any\ncommand. Variables such as WAITER_BEARER apply to all waits; no "
+        "tool takes a\nsecret.\n");
   }
   McpFlags(const McpFlags&) = delete;
   McpFlags& operator=(const McpFlags&) = delete;

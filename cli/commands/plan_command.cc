@@ -98,7 +98,7 @@ void AddFlags(Arguments& arguments, Flags& flags) {
 
 Flags MakeFlags(Arguments& arguments) {
   Flags flags(std::string(kCommand), "[FLAG...]",
-              "Shows when a policy polls, and what it costs.");
+              "Shows when a policy polls, and the cost.");
   AddFlags(arguments, flags);
   return flags;
 }
@@ -175,7 +175,7 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
   return charts;
 }
 
-// Shows what is known from a file of durations or a log.
+// Shows the plan for a file of durations or a log, or its operations.
 absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
                      const WaitOptions& policy, std::ostream& out) {
   const std::string& path = arguments.from->path;

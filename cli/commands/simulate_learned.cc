@@ -44,7 +44,7 @@ Flags LearnedFlags(LearnedArguments& arguments) {
   return flags;
 }
 
-// The targets, as shares of what they are compared with.
+// The targets, relative to the costs that they are compared with.
 constexpr double kMostRegret = 0.15;
 constexpr double kMostRegretOfHeavyTail = 0.25;
 constexpr double kMostAfterChange = 1.1;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `waiter simulate learned`: shows what learned delays save, and what they cost
-// if they are wrong.
+// `waiter simulate learned`: shows the savings of learned delays, and their
+// cost if they are wrong.
 
 #ifndef WAITER_CLI_COMMANDS_SIMULATE_LEARNED_H_
 #define WAITER_CLI_COMMANDS_SIMULATE_LEARNED_H_

@@ -28,7 +28,7 @@ struct Invocation {
   // The arguments after the name of the subcommand.
   absl::Span<const std::string> args;
 
-  // The variables that may stand for flags, as in cli/flags/variables.h.
+  // The variables that may replace flags, as in cli/flags/variables.h.
   absl::Span<const std::string> environment;
 
   std::ostream& out;

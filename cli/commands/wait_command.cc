@@ -234,7 +234,7 @@ absl::StatusOr<std::map<std::string, HttpOptions>> HttpOptionsByLabel(
   return options;
 }
 
-// Lets a run continue from the file and keep its state there. Writes the file
+// Makes a run continue from the file and keep its state there. Writes the file
 // once, so that a user learns before the first poll that it cannot be written.
 absl::Status UseStateFile(const StateFile& file,
                           const std::vector<WaitTarget>& targets,
@@ -257,7 +257,7 @@ absl::Status UseStateFile(const StateFile& file,
   return file.Write(options.saved);
 }
 
-// Lets the polls of a run keep a rate that it shares. Returns the limiter, or
+// Limits the polls of a run to the rate that it shares. Returns the limiter, or
 // null if there is no such rate.
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
     const std::optional<SharedRate>& rate, WaitRunOptions& options) {
@@ -273,7 +273,7 @@ absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
   return limiter;
 }
 
-// Lets a run poll by the durations of a file, and add its own. Returns the
+// Makes a run poll by the durations of a file, and add its own. Returns the
 // file, or null if none.
 absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
     const WaitArguments& arguments, WaitRunOptions& options,

@@ -39,11 +39,11 @@ namespace waiter::cli {
 // Thread-compatible. The values that flags are read into must outlive it.
 class Flags {
  public:
-  // Reads one value. Returns OK, or what is wrong with the value.
+  // Reads one value. Returns OK, or an error that describes the problem.
   using Reader = std::function<absl::Status(std::string_view)>;
 
   // The arguments are for the help: the subcommand as the user calls it, such
-  // as "waiter plan", the arguments that it takes, and what it does.
+  // as "waiter plan", its arguments, and a summary.
   Flags(std::string command, std::string arguments, std::string summary);
 
   // Adds `--name=example`. Giving a flag twice is an error.
@@ -65,7 +65,7 @@ class Flags {
   void AddRepeated(std::string name, std::string example, std::string help,
                    Reader reader);
 
-  // Lets a flag, which was added before, also be given for one target, as
+  // Accepts a flag, which was added before, also for one target, as
   // `--name@LABEL=value` or, if it is a switch, `--name@LABEL`, any number of
   // times and with other labels. `reader` gets the label and the value, which
   // is empty for a switch. There is no variable for that.
@@ -77,9 +77,9 @@ class Flags {
   // yes or no.
   void AddSwitch(std::string name, std::string help, bool& value);
 
-  // Lets a flag, which was added before, also be given as `-letter`. A value
-  // that follows the letter immediately must begin with a digit, so that a long
-  // name that is misspelled does not pass for a value.
+  // Accepts a flag, which was added before, also as `-letter`. A value that
+  // follows the letter immediately must begin with a digit, so that a long name
+  // that is misspelled does not pass for a value.
   void AddShortForm(char letter, std::string_view name);
 
   // Declares that the variable of a flag, which was added before, means

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags that say what is reported of a run, and where:
+// Flags for the reports of a run and their destinations:
 //
 //   waiter::cli::OutputFlags output;
 //   output.AddTo(flags);

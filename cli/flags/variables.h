@@ -26,7 +26,7 @@ namespace waiter::cli {
 // Returns the variables of this process.
 std::vector<std::string> ProcessEnvironment();
 
-// Returns the name of the variable that stands for `--flag`.
+// Returns the name of the variable of `--flag`.
 std::string VariableOf(std::string_view flag);
 
 // Returns the value of the variable `name` as a view into `environment`. Empty
@@ -38,7 +38,7 @@ std::string_view FindVariable(absl::Span<const std::string> environment,
 bool HasOwnVariables(absl::Span<const std::string> environment);
 
 // Writes a line for each variable that is set, whose name begins with
-// `WAITER_`, and that stands for none of `flags`. Writes none for variables
+// `WAITER_`, and that belongs to none of `flags`. Writes none for variables
 // that `waiter` sets for its probes (WAITER_ATTEMPT, WAITER_ELAPSED_MS,
 // WAITER_DEADLINE_MS, WAITER_TARGET), so that a probe may call `waiter`. Also
 // ignores WAITER_TEST_... and variables that Kubernetes sets for a service

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Flags that say what a run of `waiter` waits for, and for how long:
+// Flags for the goal and the limits of a run of `waiter`:
 //
 //   waiter::cli::WaitFlags wait;
 //   wait.AddTo(flags);
@@ -47,7 +47,7 @@ class WaitFlags {
   void AddTimesTo(Flags& flags);
 
   // Returns the options that the flags ask for, for a number of targets, or an
-  // error that names a flag and what is wrong with it.
+  // error that names a flag and the problem.
   absl::StatusOr<WaitRunOptions> Options(const Flags& flags,
                                          size_t targets) const;
 
@@ -64,7 +64,7 @@ class WaitFlags {
   const std::string& state_file() const { return state_file_; }
 
   // The file of durations that the run learns from and adds to, if there is
-  // one, and what it aims at.
+  // one, and the options of its learned delays.
   const std::optional<LearnedName>& learn() const { return learn_; }
   const LearnedDelaysOptions& learned() const { return learned_; }
 

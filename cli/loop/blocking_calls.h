@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs calls that may block, such as getaddrinfo(3), on threads, and what
-// follows from them on an `EventLoop`:
+// Runs calls that may block, such as getaddrinfo(3), on threads, and their
+// continuations on an `EventLoop`:
 //
 //   waiter::cli::BlockingCalls calls(loop);
 //   calls.Start([path, weak] {  // Runs on a thread.
@@ -37,8 +37,8 @@ class BlockingCalls {
   // Runs `call` on a thread, and then the function that it returns on the loop.
   // If all threads are busy, `call` waits behind earlier ones. The destructor
   // drops calls that have not begun and functions that have not run. Both
-  // functions must own all that they use, because they may outlive every other
-  // object, and must not throw.
+  // functions must own everything they use, because they may outlive every
+  // other object, and must not throw.
   void Start(std::function<std::function<void()>()> call);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace waiter::cli {
 
-// Each function returns what the call in its comment returns, and sets `errno`
+// Each function returns the result of the call in its comment, and sets `errno`
 // if it fails.
 
 // Like fcntl(2) with O_NONBLOCK.

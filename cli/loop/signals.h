@@ -16,8 +16,8 @@
 
 namespace waiter::cli {
 
-// Calls `call` on the loop when `signal` arrives; one call may stand for
-// several arrivals. A signal that was ignored before stays ignored, as nohup(1)
+// Calls `call` on the loop when `signal` arrives; one call may cover several
+// arrivals. A signal that was ignored before stays ignored, as nohup(1)
 // requires, except SIGCHLD. Each signal has at most one watch at a time.
 class SignalWatch {
  public:

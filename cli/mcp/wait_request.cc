@@ -38,7 +38,7 @@ constexpr size_t kLongestValue = 4096;
 
 enum class Type : uint8_t { kText, kTexts, kSwitch, kCount };
 
-// An argument that stands for a flag of `waiter`.
+// An argument that becomes a flag of `waiter`.
 struct Argument {
   std::string_view name;
   std::string_view flag;

@@ -46,9 +46,9 @@ struct WaitRequest {
 inline constexpr absl::Duration kDefaultSlice = absl::Seconds(25);
 inline constexpr absl::Duration kLongestSlice = absl::Minutes(10);
 
-// Returns the command line for `arguments`, or kInvalidArgument with what is
-// wrong. Each value is one word that begins with the name of its flag, so that
-// none can pass for another flag.
+// Returns the command line for `arguments`, or kInvalidArgument with the
+// problem. Each value is one word that begins with the name of its flag, so
+// that none can pass for another flag.
 absl::StatusOr<WaitRequest> ParseWaitRequest(const nlohmann::json& arguments,
                                              const AllowedTargets& allowed);
 

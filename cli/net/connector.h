@@ -42,8 +42,8 @@ struct Connection {
 
 // Thread-compatible; use it on the loop's thread, for one connection at a time.
 // Tries addresses of alternating families. Starts the next attempt when one
-// fails or has not answered for 250 ms, and lets the earlier ones continue, as
-// in RFC 8305: a dead address costs only this delay.
+// fails or has not answered for 250 ms, while the earlier ones continue, as in
+// RFC 8305: a dead address costs only this delay.
 class Connector {
  public:
   using Result = std::variant<Connection, Finding>;

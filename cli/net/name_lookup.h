@@ -26,7 +26,7 @@ struct NameQuestion {
   std::string name = {};
 
   // Type of the DNS records to look up, such as "MX". Empty: look up addresses
-  // as any program does, also in /etc/hosts.
+  // as any program does, including in /etc/hosts.
   std::string type = {};
 
   // Family of the addresses.

@@ -26,15 +26,15 @@ namespace waiter::cli {
 
 // Thread-compatible; use it on the loop's thread. Equal questions share one
 // look-up while it is in progress: a name whose look-up hangs occupies one
-// thread, however often it is asked for.
+// thread, regardless of the number of requests.
 class Resolver {
  public:
   // Must be safe to call on any thread, at any time.
   using LookUp = std::function<NameAnswer(const NameQuestion&)>;
   using Done = std::function<void(const NameAnswer&)>;
 
-  // A pending question. The destructor drops it, and `done` is not called any
-  // more. Movable; must not outlive the resolver.
+  // A pending question. The destructor drops it, and `done` is no longer
+  // called. Movable; must not outlive the resolver.
   class [[nodiscard]] Request {
    public:
     Request() = default;
@@ -76,7 +76,7 @@ class Resolver {
   std::map<uint64_t, std::pair<NameQuestion, Done>> asking_;
   std::set<NameQuestion> under_way_;
 
-  // Lets answers find this resolver; ends with it.
+  // Answers hold it weakly, to find this resolver while it exists.
   std::shared_ptr<Resolver*> self_ = std::make_shared<Resolver*>(this);
 };
 

@@ -24,7 +24,7 @@
 
 namespace waiter::cli {
 
-// Writes a line at the start; for each change of what a target says; at 10 s,
+// Writes a line at the start; for each change that a target reports; at 10 s,
 // 30 s, 1 min, 2 min, and then every 2 min; and for each target that is ready.
 //
 // Limits the lines of a target that changes all the time. After a line about a

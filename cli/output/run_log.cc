@@ -98,7 +98,7 @@ PollStatus StatusOf(std::string_view log_class, Line& line) {
 
 class Reader {
  public:
-  // Takes in one line, and returns what is wrong with it, or nothing.
+  // Takes in one line. Returns its error; empty if it is valid.
   std::string Read(std::string_view text) {
     const absl::StatusOr<nlohmann::json> value = ParseJson(text);
     if (!value.ok()) return std::string(value.status().message());

@@ -53,7 +53,7 @@ struct RunLog {
 std::string_view LogClass(PollStatus status);
 
 // Returns the log, or kInvalidArgument with `name`, the number of the line from
-// 1, and what is wrong there. Ignores empty lines.
+// 1, and the problem. Ignores empty lines.
 absl::StatusOr<RunLog> ParseRunLog(std::string_view text,
                                    std::string_view name);
 

@@ -12,8 +12,8 @@
 
 namespace waiter::cli {
 
-// Returns the hint of the last finding. If it has none, returns what the polls
-// suggest, such as "every poll was throttled: try a longer --backoff or
+// Returns the hint of the last finding. If it has none, returns one that the
+// polls suggest, such as "every poll was throttled: try a longer --backoff or
 // --every". Empty if they suggest nothing. A hint may come from outside, so it
 // may contain any bytes.
 std::string HintFor(const RunState& run, const TargetState& target);

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Text about targets and what they are doing, for people.
+// Text about targets and their activity, for people.
 //
 // Parts of a line:
 //
@@ -55,7 +55,7 @@ std::string StateText(const RunState& run, const TargetState& target);
 // Returns the number with its noun, such as "1 poll" or "9 polls".
 std::string PollsText(int64_t polls);
 
-// Returns what the target is doing, with times in seconds: "poll 9, next 3s",
+// Returns the activity of the target, with times in seconds: "poll 9, next 3s",
 // "poll 10 for 2s" or "9 polls".
 std::string ActivityText(const RunState& run, const TargetState& target);
 
@@ -63,7 +63,7 @@ std::string ActivityText(const RunState& run, const TargetState& target);
 // "66% 2 of 3 nodes".
 std::string FoundText(const Finding& found, size_t columns);
 
-// Returns the state, and what the last poll found if it found anything, such as
+// Returns the state, and the last poll's finding if there is one, such as
 // "NOT_READY: refused".
 std::string LastText(const RunState& run, const TargetState& target,
                      size_t columns);

@@ -27,14 +27,15 @@ class BlockingProbe : public Probe {
   // `calls` must outlive this.
   explicit BlockingProbe(BlockingCalls& calls) : calls_(calls) {}
 
-  // Judges what was read, on the loop's thread, and only while the probe lives.
+  // Judges the result of a read, on the loop's thread, and only while the probe
+  // lives.
   using Judge = std::function<Finding()>;
 
-  // Returns the call that reads. It must own all that it uses, except in what
-  // it returns.
+  // Returns the call that reads. It must own everything it uses; the `Judge`
+  // that it returns need not.
   virtual std::function<Judge()> NewRead() = 0;
 
-  // Returns what a call that hangs says of the target.
+  // Returns the finding for a call that hangs.
   virtual Finding Hanging(absl::Duration timeout) const;
 
  private:
@@ -44,7 +45,7 @@ class BlockingProbe : public Probe {
   // Whether a read is in progress. If it hangs, later polls use it too.
   bool reading_ = false;
 
-  // Lets reads find this probe; ends with it.
+  // Reads hold it weakly, to find this probe while it exists.
   std::shared_ptr<BlockingProbe*> self_ =
       std::make_shared<BlockingProbe*>(this);
 };

@@ -27,7 +27,7 @@ struct HostPort {
   uint16_t port;
 };
 
-// Parses `HOST[:PORT]`, or returns kInvalidArgument with what is wrong. If
+// Parses `HOST[:PORT]`, or returns kInvalidArgument with the problem. If
 // `default_port` is 0, the port is required.
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        uint16_t default_port);

@@ -22,8 +22,8 @@ namespace waiter::cli {
 
 // Parses `line`. Returns nothing if it is not an answer, because it is not a
 // JSON object or has no member "waiter". A broken answer is a server error
-// whose detail says what is wrong: truncated JSON, an unknown status, or
-// another member with an invalid value. Ignores members with other names.
+// whose detail names the error: truncated JSON, an unknown status, or another
+// member with an invalid value. Ignores members with other names.
 std::optional<Finding> ParseProbeAnswer(std::string_view line);
 
 }  // namespace waiter::cli

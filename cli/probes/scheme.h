@@ -59,8 +59,8 @@ struct Scheme {
   // targets are not URLs.
   bool may_be_host = false;
 
-  // Parses what follows the colon into `target.what`. The message of an error
-  // says what is wrong and how to write it, without secrets; it need not be
+  // Parses the text after the colon into `target.what`. The message of an error
+  // names the problem and the correct form, without secrets; it need not be
   // printable.
   absl::Status (*parse)(std::string_view rest, const Scheme& scheme,
                         Target& target);

@@ -97,7 +97,7 @@ struct DnsTarget {
   std::string name = {};
 
   // The type of the records, in capitals. Empty: addresses, found as any
-  // program finds them, also in /etc/hosts.
+  // program finds them, including in /etc/hosts.
   std::string type = {};
 
   // A value that an address or a record must have; empty if any will do.

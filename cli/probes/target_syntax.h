@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions that the parsers of several schemes share. Errors say what is wrong
-// and how to write it, and contain no part of a password.
+// Functions that the parsers of several schemes share. Errors name the problem
+// and the correct form, and contain no part of a password.
 
 #ifndef WAITER_CLI_PROBES_TARGET_SYNTAX_H_
 #define WAITER_CLI_PROBES_TARGET_SYNTAX_H_
@@ -88,7 +88,7 @@ struct Parameter {
   std::string_view value = {};
 };
 
-// Reads `rest` up to `?` into `value`, and what follows into `parameters`,
+// Reads `rest` up to `?` into `value`, and the text after it into `parameters`,
 // which are all optional.
 absl::Status ReadParameters(std::string_view rest, const Scheme& scheme,
                             std::string& value,

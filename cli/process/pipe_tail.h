@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps the end of the bytes that come through a pipe, however many they are:
+// Keeps the end of any number of bytes that come through a pipe:
 //
 //   waiter::cli::PipeTail out(loop, /*limit=*/4096, [] {});
 //   StartChild(out.writing_end());

@@ -94,7 +94,7 @@ class Process {
   // Starts `command`, and calls `done` once, on the loop, when it has ended.
   // Descendants that have stdout or stderr open delay the call by at most 100
   // ms; they may continue. Requires at least one word. If there is an
-  // `on_output`, it gets what is written to stdout, on the loop, in place of
+  // `on_output`, it gets the standard output, on the loop, instead of
   // `ProcessEnd`; it must not destroy this.
   Process(ProcessReaper& reaper, const Command& command, Done done,
           std::function<void(std::string_view)> on_output = nullptr);

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Reaps all children of the program. Create one, and destroy it after all that
-// starts processes (process.h):
+// Reaps all children of the program. Create one, and destroy it after
+// everything that starts processes (process.h):
 //
 //   waiter::cli::EventLoop loop;
 //   waiter::cli::ProcessReaper reaper(loop);

@@ -77,7 +77,7 @@ struct ChildPlan {
 };
 
 // The functions below run in the child of a process with threads, and so may
-// call only what is safe in a signal handler.
+// call only async-signal-safe functions.
 
 // Dies with the parent. posix_spawn(3) cannot set that up.
 bool TieToParent([[maybe_unused]] pid_t parent) {

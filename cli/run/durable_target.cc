@@ -63,7 +63,7 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
     }
     if (key.empty() && !has_label) {
       return Refused(*target,
-                     "its text is no key without what follows the ?; give it a "
+                     "its text is no key without its query; give it a "
                      "label, as in LABEL=URL, or --key");
     }
   }

@@ -30,8 +30,8 @@ inline constexpr int kOwnFailure = 125;
 int ExitCode(const absl::Status& status, std::string_view command,
              std::ostream& err);
 
-// Flushes `out`, which stands for standard output, and returns 0 if everything
-// was written. Otherwise writes a line as above and returns `kOwnFailure`.
+// Flushes `out`, usually standard output, and returns 0 if everything was
+// written. Otherwise writes a line as above and returns `kOwnFailure`.
 int WrittenExitCode(std::ostream& out, std::string_view command,
                     std::ostream& err);
 

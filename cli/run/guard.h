@@ -56,7 +56,7 @@ class Guard {
   // `broken`, on the loop and at most once, when a condition no longer holds.
   // The status is kAborted, or kInvalidArgument if a shell command cannot be
   // run or has a syntax error. Its message is one line with the flag of the
-  // condition and what was seen.
+  // condition and the reason.
   Guard(ProcessReaper& reaper, const GuardOptions& options, Broken broken);
   ~Guard();
 

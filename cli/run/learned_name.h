@@ -24,7 +24,7 @@ struct LearnedName {
 
 // Reads FILE[:OPERATION]. The first colon ends FILE, because the names of most
 // operations are targets, such as tcp://db:5432. In FILE, %3A is a colon and
-// %25 a percent sign. Returns kInvalidArgument with what is wrong.
+// %25 a percent sign. Returns kInvalidArgument with the problem.
 absl::StatusOr<LearnedName> ParseLearnedName(std::string_view text);
 
 // Returns a text from which `ParseLearnedName` makes the same name.

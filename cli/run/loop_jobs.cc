@@ -29,8 +29,8 @@ T LoopJobs::Run(
     const std::function<void(Job&, std::function<void(T)>)>& start) {
   const auto promise = std::make_shared<std::promise<T>>();
   std::future<T> answer = promise->get_future();
-  // The caller blocks until the answer, so all that this refers to lives until
-  // then.
+  // The caller blocks until the answer, so everything this refers to lives
+  // until then.
   loop_.Post([this, promise, &given_up, &start] {
     if (is_closed_) return promise->set_value(given_up);
     const uint64_t id = next_id_++;

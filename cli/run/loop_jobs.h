@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets threads wait for probes and programs, which run on an `EventLoop`:
+// Runs probes and programs on an `EventLoop`, for threads that wait for them:
 //
 //   waiter::cli::LoopJobs jobs(reaper);
 //   // On other threads, while this one runs the loop:
@@ -36,14 +36,14 @@ class LoopJobs {
   LoopJobs& operator=(const LoopJobs&) = delete;
 
   // Blocks until a probe, which `make` makes on the loop, has answered, at most
-  // for the time of the poll and what the probe needs to end. Returns a failure
-  // if there is no probe, and not ready after `Close`.
+  // for the time of the poll and the time that the probe needs to end. Returns
+  // a failure if there is no probe, and not ready after `Close`.
   Finding RunProbe(const NewProbe& make, const PollContext& context);
 
   // Blocks until a program has ended. Returns `terminated` after `Close`.
   ProcessEnd RunProgram(const Command& command);
 
-  // Ends what is in progress, and lets later calls return immediately.
+  // Ends all calls in progress. Later calls return immediately.
   void Close();
 
  private:

@@ -18,7 +18,7 @@
 namespace waiter::cli {
 
 // Opens the library in the first call, and returns it. It stays open until the
-// process ends. kInvalidArgument says what is missing and what to do.
+// process ends. kInvalidArgument names the missing library and the remedy.
 // Thread-safe.
 absl::StatusOr<const internal::PostgresLibrary*> LoadPostgres();
 

@@ -88,7 +88,8 @@ struct RunEnd {
   int exit_code;
   std::string reason;
 
-  // Details for people, such as what the guard saw, or "SIGINT". May be empty.
+  // Details for people, such as the message of the guard, or "SIGINT". May be
+  // empty.
   std::string detail = {};
 
   // For "slice": the time until the next poll.
@@ -120,8 +121,8 @@ class RunListener {
   // Called last, when the run is over.
   virtual void OnDone(const RunState& /*run*/, const RunEnd& /*end*/) {}
 
-  // Returns what went wrong in the listener, such as a full disk. An error is
-  // worth a warning; the outcome of the run stays what it is.
+  // Returns an error of the listener, such as a full disk. It is worth a
+  // warning, and does not change the outcome of the run.
   virtual absl::Status status() const { return absl::OkStatus(); }
 };
 

@@ -46,8 +46,8 @@ struct SavedRun {
   std::vector<SavedTarget> targets = {};
 };
 
-// Return the contents of a file, and what it says; or kInvalidArgument with
-// what is wrong.
+// Convert between a run and the contents of a file. Invalid contents are
+// kInvalidArgument with the problem.
 std::string FormatSavedRun(const SavedRun& run);
 absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents);
 
@@ -56,9 +56,9 @@ class StateFile {
  public:
   explicit StateFile(std::string path) : path_(std::move(path)) {}
 
-  // Returns what the file says, or, without a file, a run of these targets that
-  // has not started. Refuses, with kInvalidArgument, a file that is not a state
-  // or that belongs to other targets.
+  // Returns the run in the file, or, without a file, a run of these targets
+  // that has not started. Refuses, with kInvalidArgument, a file that is not a
+  // state or that belongs to other targets.
   absl::StatusOr<SavedRun> Read(const std::vector<std::string>& targets) const;
 
   // Replaces the file in one step, so that a crash leaves the old one or the

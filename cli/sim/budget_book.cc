@@ -197,9 +197,9 @@ QuotaGrant BudgetBook::Sync(const QuotaRequest& request, double now) {
   const double has = std::max(0.0, request.has);
   auto n = static_cast<double>(book.held.size());
   if (known != book.held.end()) {
-    // Requests without an answer have counted what they reported.
+    // Requests whose answer was lost have already counted their tokens.
     const double spent = request.spent_in_all - book.spent[member];
-    // Undoes grants that did not reach the member, and takes what it owes.
+    // Undoes grants that did not reach the member, and takes its debt.
     book.level +=
         known->second - (request.has + spent) + std::min(0.0, request.has);
     book.total -= known->second;

@@ -40,7 +40,7 @@ namespace waiter::sim {
 namespace {
 
 constexpr double kNoGuard = std::numeric_limits<double>::infinity();
-constexpr int kTrueSample = 20'000;  // Durations that stand for all.
+constexpr int kTrueSample = 20'000;  // Durations that represent all.
 constexpr int kWaits = 2000;         // For rules that do not learn.
 constexpr int kWaitsAfter = 100;     // After some observations.
 constexpr int kWaitsAfterChange = 20;
@@ -351,7 +351,7 @@ ChangeRow CompareAfterChange(const Change& change,
   return row;
 }
 
-// Lets a policy learn some durations.
+// Teaches a policy some durations.
 void Teach(Player& player, const KnownDurations& durations,
            const WaitPolicy& policy, int observations) {
   for (int i = 0; i < observations; ++i) {
@@ -381,7 +381,7 @@ void SearchWorst(const KnownDurations& durations, int observations,
                  const LearnedStudyOptions& options, WorstRow& worst) {
   constexpr int kSchedules = 100;
   const double guard = worst.max_relative_lateness;
-  // Beyond all that the model knows.
+  // Longer than any duration the model knows.
   const double longest = 20 * durations.quantile(0.99);
   Player player(options.seed);
   const std::shared_ptr<LearnedDelays> learned =

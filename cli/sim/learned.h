@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Study of what learned delays save and of what they cost if they are wrong, on
-// simulated time:
+// Study, on simulated time, of the savings of learned delays and of their cost
+// if they are wrong:
 //
 //   absl::StatusOr<std::vector<waiter::sim::LearnedRow>> rows =
 //       waiter::sim::CompareLearned({.repetitions = 6, .seed = 1});

@@ -29,7 +29,7 @@
 namespace waiter::sim {
 namespace {
 
-// A generator that draws the same number for ever. The lowest number gives the
+// A generator that draws the same number forever. The lowest number gives the
 // shortest delays.
 class ConstantDraw {
  public:

@@ -16,10 +16,10 @@
 
 namespace waiter::cli {
 
-// Returns the duration that `text` stands for, which is finite and at least
-// zero. A number without a unit counts seconds, as for timeout(1). `inf` is
-// allowed if `may_be_infinite`. Returns kInvalidArgument with what is wrong and
-// how to write it, without `text` itself.
+// Returns the duration in `text`, which is finite and at least zero. A number
+// without a unit counts seconds, as for timeout(1). `inf` is allowed if
+// `may_be_infinite`. Returns kInvalidArgument with the problem and the correct
+// form, without `text` itself.
 absl::StatusOr<absl::Duration> ParseDurationText(std::string_view text,
                                                  bool may_be_infinite = false);
 

@@ -19,10 +19,9 @@ namespace waiter::cli {
 // neither a letter of an alphabet nor a common sign.
 size_t Columns(std::string_view text);
 
-// Returns `Printable(text)` in at most `columns`, with U+FFFD in the place of
-// each character that is invisible or turns the direction of writing. Ends in
-// "..." if `text` was cut. The cost depends on `columns`, not on the size of
-// `text`.
+// Returns `Printable(text)` in at most `columns`, with U+FFFD instead of each
+// character that is invisible or turns the direction of writing. Ends in "..."
+// if `text` was cut. The cost depends on `columns`, not on the size of `text`.
 std::string Fitted(std::string_view text, size_t columns);
 
 // Returns `text`, padded with spaces to a width of `columns`.

@@ -24,7 +24,7 @@
 namespace waiter::cli {
 
 // Returns the one value that `text` consists of, or kInvalidArgument with the
-// byte, counted from 0, at which the parser stopped, and what is wrong there.
+// byte, counted from 0, at which the parser stopped, and the problem there.
 //
 // At most 64 arrays and objects may be nested, and numbers must fit into a
 // double. If members have the same name, the last one counts. Bytes in strings
@@ -48,7 +48,7 @@ std::optional<double> FindNumber(const nlohmann::json& object,
 std::optional<double> NumberOf(const nlohmann::json& value);
 
 // Returns `value` as JSON that is written without a fraction if it has none: 2,
-// not 2.0. What is not finite is null, as JSON has no such number.
+// not 2.0. Infinity and NaN become null, as JSON has no such numbers.
 nlohmann::ordered_json JsonNumber(double value);
 
 // Returns `value` in one line. Bytes that are not UTF-8 become U+FFFD.

@@ -19,7 +19,7 @@
 
 namespace waiter::cli {
 
-// The code point that stands for a byte that is not UTF-8, and its encoding.
+// The code point that replaces a byte that is not UTF-8, and its encoding.
 inline constexpr uint32_t kReplacementPoint = 0xfffd;
 inline constexpr std::string_view kReplacement = "\uFFFD";
 
@@ -38,8 +38,8 @@ Utf8Character FirstOf(std::string_view text);
 // three bytes shorter than `size`.
 std::string_view Utf8Prefix(std::string_view text, size_t size);
 
-// Returns `text` with U+FFFD in the place of each byte that is not part of
-// valid UTF-8.
+// Returns `text` with U+FFFD instead of each byte that is not part of valid
+// UTF-8.
 std::string ToUtf8(std::string_view text);
 
 }  // namespace waiter::cli

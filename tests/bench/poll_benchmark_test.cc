@@ -256,7 +256,7 @@ TEST_F(PollBenchmarkTest, FailureEndsItsRowWithAnError) {
     return ++calls % 50 == 0 ? PollStatus::kFailed : PollStatus::kNotReady;
   });
   for (const Row& row : late) {
-    // The row "alone" ignores what the function returns.
+    // The row "alone" ignores the function's result.
     if (absl::StrContains(row.name, "/alone")) continue;
     EXPECT_THAT(row.error, HasSubstr("returned failure")) << row.name;
   }

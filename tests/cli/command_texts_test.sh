@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compares the flags in the manual page and in the completions with those of the program, completes command lines
-# in bash, and lets each tool that is installed read its file.
+# in bash, and makes each installed tool read its file.
 #
 #   command_texts_test.sh COMMAND_TEXTS PROGRAM COMMAND_MD
 set -uo pipefail

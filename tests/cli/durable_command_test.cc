@@ -270,7 +270,7 @@ TEST_F(DurableCommandTest, SecondSignalKillsTheProgram) {
   };
   ASSERT_TRUE(Eventually([&] { return !Lines().empty() && is_held("true"); }));
   worker->Signal(SIGTERM);
-  // The first signal makes the worker give back what it holds.
+  // The first signal makes the worker give back its waits.
   ASSERT_TRUE(Eventually([&] { return is_held("false"); }));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();

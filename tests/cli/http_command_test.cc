@@ -148,8 +148,8 @@ TEST_F(HttpCommandTest, ValueOfTheSuccessIsPrintedForScripts) {
   EXPECT_THAT(both.err(), HasSubstr("--print and --progress=json both write"));
 }
 
-// kubernetes/kubectl#1878: the wait is for the end of a condition, no matter
-// what follows it.
+// kubernetes/kubectl#1878: the wait is for the end of a condition, regardless
+// of the next state.
 TEST_F(HttpCommandTest, GoneWaitsForTheEndOfACondition) {
   SocketServer server(InTurn({Response("200 OK", R"({"phase": "Terminating"})"),
                               Response("500 Oops", R"({"phase": "none"})"),

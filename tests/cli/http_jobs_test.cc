@@ -37,7 +37,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kServiceAccount =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// Returns `text` with `origin` in place of every https origin.
+// Returns `text` with `origin` instead of every https origin.
 std::string At(const std::string& origin, const std::string& text) {
   static const auto* const kOrigin = new std::regex(R"(https://[^/"' ]+)");
   return std::regex_replace(text, *kOrigin, origin);

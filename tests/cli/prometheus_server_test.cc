@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets a real Prometheus server read the metrics of waits, and makes the
+// A real Prometheus server reads the metrics of waits and answers the
 // dashboard's queries. Skips its cases on a machine without Prometheus.
 
 #include "gmock/gmock.h"

@@ -309,7 +309,7 @@ TEST_P(RealServersTest, KilledServerIsGone) {
 // A server and two of its URLs. It accepts the login of only one.
 struct Login {
   std::string server;  // Name of one of `Servers`.
-  std::string right;   // PORT stands for its port.
+  std::string right;   // PORT means its port.
   std::string wrong;
   std::string_view refusal;
 };

@@ -2,11 +2,11 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Follows the recipes of docs/command.md, with a server and a test program that stand for the user's.
+# Follows the recipes of docs/command.md, with a server and a test program instead of the user's.
 #
 #   recipes_test.sh WAITER COMMAND_MD
 #
-# Leaves out what is not installed: python3 with YAML, make, systemd-analyze.
+# Skips tools that are not installed: python3 with YAML, make, systemd-analyze.
 set -uo pipefail
 
 page=$(realpath "$2")
@@ -19,7 +19,7 @@ unset "${!WAITER_@}"
 cd "$work" || exit 1
 failed=0
 
-# check WHAT OUTPUT CODE WANTED_TEXT WANTED_CODE: compares what a recipe printed and its exit code.
+# check WHAT OUTPUT CODE WANTED_TEXT WANTED_CODE: compares the output and exit code of a recipe.
 check() {
   if [[ $2 == *"$4"* && $3 == "$5" ]]; then
     echo "$1: ok"

@@ -116,7 +116,7 @@ class Engine {
     constexpr int kHangs = 30'000;  // Milliseconds.
     pollfd comes = {.fd = fd_, .events = POLLIN, .revents = 0};
     std::string request;
-    EXPECT_EQ(poll(&comes, 1, kHangs), 1) << "nobody asks";
+    EXPECT_EQ(poll(&comes, 1, kHangs), 1) << "no request";
     if (comes.revents == 0) return request;
     const int client = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
     std::array<char, 1024> buffer;

@@ -147,7 +147,7 @@ absl::Status WaitUntilInstancesRun(
   return wait.Wait().status();
 }
 
-// Returns what is known of the object when it exists.
+// Returns the metadata of the object once it exists.
 absl::StatusOr<Aws::S3::Model::HeadObjectResult> WaitUntilObjectExists(
     const Aws::S3::S3Client& client,
     const Aws::S3::Model::HeadObjectRequest& request,

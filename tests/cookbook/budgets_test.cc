@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets many waits share budgets.
+// Shares budgets among many waits.
 
 #include "waiter/budgets.h"
 

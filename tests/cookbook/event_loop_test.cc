@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs waits inside of an event loop.
+// Runs waits inside an event loop.
 
 #include <algorithm>
 #include <chrono>

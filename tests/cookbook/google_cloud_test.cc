@@ -68,7 +68,7 @@ absl::StatusOr<Database> WaitForDatabase(Client& client,
   return wait.Wait();
 }
 
-// Lets google-cloud-cpp poll: the policy is a `PollingPolicyOption`.
+// Returns a policy by which google-cloud-cpp polls, as a `PollingPolicyOption`.
 absl::StatusOr<std::unique_ptr<google::cloud::PollingPolicy>> SlowPolling() {
   return waiter::AsPollingPolicy<google::cloud::PollingPolicy>(
       {.timeout = absl::Minutes(30),

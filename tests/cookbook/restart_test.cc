@@ -115,7 +115,7 @@ TEST_F(RestartTest, InvalidOptionsKeepTheWait) {
 
 TEST_F(RestartTest, DeadlineIsThatOfTheFirstProcess) {
   // The first process ends during its sleep after 30 minutes: its store keeps
-  // what was written until then.
+  // the state saved by then.
   std::string left;
   store_.on_put = [&] {
     if (clock_.Elapsed() == absl::Minutes(30)) left = store_.texts["i-0abc"];

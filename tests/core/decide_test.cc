@@ -45,7 +45,7 @@ struct Wait {
   SplitMix64 gen{1};
 };
 
-// Returns the step, and what a driver keeps of a plain wait.
+// Returns the step, and the values that a driver keeps of a plain wait.
 std::array<int64_t, 18> Values(NextStep step, const Wait& wait) {
   const WaitState& state = wait.state;
   return {static_cast<int64_t>(step.action()),

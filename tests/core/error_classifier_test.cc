@@ -26,7 +26,7 @@ using Type = ServiceError::Type;
 int HttpOf(const Json& json) { return static_cast<int>(json.number()); }
 
 // Returns the error that a case of botocore's tests describes. Texts in angle
-// brackets stand for errors without an answer.
+// brackets mean errors without an answer.
 ServiceError BotocoreError(const Json& json) {
   ServiceError error;
   if (!json["status"].is_null()) error.http_status = HttpOf(json["status"]);
@@ -61,7 +61,7 @@ TEST_F(ErrorVectorsTest, KotlinCosts) {
   File().Describes({"source"});
   for (const char* profile : {"legacy", "v2026"}) {
     File().NotRunEach(File()["kotlin_cost_kind"][profile],
-                      "what a retry costs is the quota's, not the class's");
+                      "the quota, not the class, decides the cost of a retry");
   }
 }
 

@@ -516,7 +516,7 @@ class BotocoreRateClockerVectorsTest : public testing::Test {
   static void TearDownTestSuite() { File().Report(); }
 };
 
-// Returns what a meter measures at the times of a sequence of the file.
+// Returns the measurements of a meter at the times of a sequence of the file.
 std::vector<double> Measure(const Json& sequence) {
   RateMeter meter({});
   std::vector<double> measured;

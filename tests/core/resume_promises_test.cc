@@ -637,7 +637,7 @@ TEST_P(CheckpointTest, SuccessGivesBackTheCostAndLaterErrorsPay) {
   EXPECT_EQ(quota->Available(clock_.MonotonicNow()), 45);
 }
 
-// Lets polls pass at whole seconds, and counts the calls.
+// Allows polls at whole seconds, and counts the calls.
 class WholeSeconds : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override {

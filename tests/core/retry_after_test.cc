@@ -59,7 +59,7 @@ std::string HttpDate(absl::Time time) {
 // An hour before the dates of RFC 9110.
 const absl::Time kNow = Utc(1994, 11, 6, 7, 49, 37);
 
-// Describes what a `Retry-After` of `value` means at `kNow`.
+// Describes the meaning of a `Retry-After` of `value` at `kNow`.
 std::string Read(std::string_view value) {
   return Said(ParseRetryAfter(value, kNow));
 }
@@ -208,8 +208,8 @@ TEST_F(HintVectorsTest, GrpcPushback) {
   File().Describes(grpc["source"]);
   File().Describes(grpc["key"]);
   File().NotRun(grpc["rule"],
-                "what a pushback does to a wait is GrpcRetry(), of which "
-                "presets_test has the cases");
+                "GrpcRetry() decides what a pushback does; presets_test "
+                "has the cases");
 }
 
 TEST(RetryAfterTest, NoneGivesAPollZero) {

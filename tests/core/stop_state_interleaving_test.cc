@@ -190,7 +190,7 @@ void RemovalsByACallback(Interleaving& run) {
   });
 }
 
-// Exactly one of two requests counts. What a thread wrote before its request is
+// Exactly one of two requests counts. Writes of a thread before its request are
 // visible to threads that see the request.
 template <Defect kDefect>
 void TwoRequests(Interleaving& run) {

@@ -611,7 +611,7 @@ TYPED_TEST(StopTokenDeathTest, ExceptionOfACallbackTerminates) {
 
 // Several threads.
 
-// Gives other threads the time to do what they must not do.
+// Gives other threads time to break the rule under test.
 void LetOthersRun() {
   for (int i = 0; i < 100; ++i) std::this_thread::yield();
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Covers what the scenarios of driver_conformance_test.cc cannot show: draws
-// from the generator, messages, and a loop's answers in the middle of a wait.
+// Covers cases beyond the scenarios of driver_conformance_test.cc: draws from
+// the generator, messages, and a loop's answers in the middle of a wait.
 
 #include <chrono>
 #include <cstdint>

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Returns what the first group of `pattern` matches in `text`.
+// Returns all matches of the first group of `pattern` in `text`.
 std::set<std::string> Matches(const std::string& text, const char* pattern) {
   std::set<std::string> found;
   const std::regex regex(pattern);

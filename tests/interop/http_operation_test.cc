@@ -59,7 +59,7 @@ TEST(HttpOperationTest, StatusRequestsHaveNoBodyAndNoFieldsOfTheBody) {
               ElementsAre(Pair("Authorization", "Bearer t")));
 }
 
-// Azure/msrestazure-for-python#157: the status of the response says nothing.
+// Azure/msrestazure-for-python#157: the status of the response proves nothing.
 TEST(HttpOperationTest, LocationThatAnswers200WithFailedInItsBodyHasFailed) {
   Followed operation(Plan("DELETE", "https://h/disks/1"));
   operation.Answer(

@@ -882,7 +882,7 @@ TEST_F(LearnedWaitHeaderTest, EveryCurveTakesPartWithoutAnOverflow) {
   for (size_t curve = 0; curve < curves.size(); ++curve) {
     for (const double end : {0.5, 60.0, 300.0}) {
       for (const int count : {0, 1, 2, 4, 7, 8, 128}) {
-        SCOPED_TRACE(absl::StrCat("curve ", curve, ", ", end, " s, ", count));
+        SCOPED_TRACE(absl::StrCat("backoff ", curve, ", ", end, " s, ", count));
         const auto model = std::make_shared<DurationModel>();
         Fill(*model, "create", 60, count);
         SimulatedClock clock;

@@ -10,8 +10,8 @@
 //   BLOCK_FAIL(text)        an assertion in a block that fails with this text
 //   BLOCK_REQUIRE(condition)   one that ends the run of the block
 //
-// A scenario that continues notes what it saw. Its golden file has the text of
-// its failures, and then the notes.
+// A scenario that continues notes its observations. Its golden file has the
+// text of its failures, and then the notes.
 
 #ifndef WAITER_TESTS_TESTING_ASSERTION_SCENARIOS_H_
 #define WAITER_TESTS_TESTING_ASSERTION_SCENARIOS_H_
@@ -271,7 +271,7 @@ inline void AddBlockScenarios(std::vector<Scenario>& list) {
                         WithoutHistory(w.Within(absl::Minutes(1))));
                     w.notes << "runs: " << runs;
                   }});
-  // The exception alone would not say what was wrong.
+  // The exception alone would not name the problem.
   list.push_back({"block_failure_before_an_exception", [](ScenarioWorld& w) {
                     PASSES(
                         {

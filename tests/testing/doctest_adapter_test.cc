@@ -70,7 +70,7 @@ class Listener : public doctest::IReporter {
 REGISTER_LISTENER("waiter_failures", 1, Listener);
 
 // doctest cannot take failures back, so tests with failing assertions may fail.
-// The errors here are those that must not happen.
+// The errors here must not happen.
 std::vector<std::string>& Errors() {
   static auto* const errors = new std::vector<std::string>();
   return *errors;

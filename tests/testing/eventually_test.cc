@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Each test prevents a complaint of users of similar libraries. Its name states
-// what is true instead.
+// the opposite.
 
 #include <atomic>
 #include <concepts>

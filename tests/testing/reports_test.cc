@@ -152,7 +152,7 @@ TEST_F(ReportsTest, NoPollOutlivesTheAssertion) {
   EXPECT_THAT(threads, ElementsAre(std::this_thread::get_id()));
 }
 
-// A limiter that lets no poll pass.
+// A limiter that blocks every poll.
 class NoPolls final : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override { return now + Seconds(1); }
@@ -164,7 +164,7 @@ class NoPolls final : public RateLimiter {
 };
 
 // testify#1652: the limit passes before the condition was evaluated once. Even
-// a limiter that lets no poll pass does not prevent the one at the limit.
+// a limiter that blocks every poll does not prevent the one at the limit.
 TEST_F(ReportsTest, ALimitNeverPassesWithoutAPoll) {
   const WaitOptions policy = {
       .timeout = Seconds(5),

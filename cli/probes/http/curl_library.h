@@ -50,8 +50,8 @@ struct CurlLibrary {
 };
 
 // Opens the library in the first call, and returns it. It stays open until the
-// process ends, because it may have threads and handlers.
-// kInvalidArgument says what is missing and what to do. Thread-compatible, like
+// process ends, because it may have threads and handlers. kInvalidArgument
+// names the missing library and the remedy. Thread-compatible, like
 // curl_global_init, which it calls.
 absl::StatusOr<const CurlLibrary*> LoadCurl();
 

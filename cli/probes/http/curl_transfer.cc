@@ -172,7 +172,7 @@ void CurlTransfer::SetRequest(const HttpFields& own_headers) {
     first_headers_ = curl_.slist_append(first_headers_, line.c_str());
   }
   Set(CURLOPT_HTTPHEADER, first_headers_);
-  // All codings that libcurl knows. `OnBody` bounds what they decode to.
+  // All codings that libcurl knows. `OnBody` limits the decoded size.
   Set(CURLOPT_ACCEPT_ENCODING, "");
   // Some servers refuse requests without a user agent.
   Set(CURLOPT_USERAGENT, "waiter");

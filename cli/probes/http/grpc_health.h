@@ -50,12 +50,11 @@ namespace waiter::cli {
 inline constexpr std::string_view kGrpcHealthPath =
     "/grpc.health.v1.Health/Check";
 
-// Returns the body of the request. An empty `service` stands for the server as
-// a whole.
+// Returns the body of the request. An empty `service` means the whole server.
 std::string GrpcHealthRequest(std::string_view service);
 
 // Returns the options of the request: the headers, the trust and the family of
-// `options`, and what a call of gRPC needs.
+// `options`, and the requirements of gRPC.
 HttpOptions GrpcHealthOptions(const HttpOptions& options,
                               std::string_view service);
 

@@ -58,8 +58,8 @@ struct HttpAnswer : HttpResponse {
   int connect_error = 0;
 
   // Whether the request may go to a proxy, so that an error of the connection
-  // says nothing about the target. The port of the target, in text, tells from
-  // most proxies; empty if it is not known.
+  // proves nothing about the target. The port of the target, in text, tells
+  // from most proxies; empty if it is not known.
   bool may_be_proxied = false;
   std::string target_port = {};
 

@@ -11,9 +11,9 @@
 //       [](waiter::cli::HttpAnswer answer) { ... });
 //
 // Each request opens its own connection and resolves the name again. A poll
-// must see what the next client would see, and an old connection may lead to a
-// server that accepts no new ones. A socket is used without a proxy, and no
-// redirect leaves it. For other requests the environment sets proxies
+// must see the server as the next client would, and an old connection may lead
+// to a server that accepts no new ones. A socket is used without a proxy, and
+// no redirect leaves it. For other requests the environment sets proxies
 // (http_proxy, https_proxy, all_proxy, no_proxy), except for this machine
 // itself. The client reads nothing else of the environment.
 
@@ -47,7 +47,7 @@ struct HttpDestination {
   bool http2 = false;
 
   // Whether the request asks the server to leave HTTP. An answer of status 101
-  // then ends it, and what follows is not read.
+  // then ends it, and the bytes after it are not read.
   bool upgrades = false;
 
   // Header fields for this address alone: no redirect gets them.

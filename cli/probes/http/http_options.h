@@ -24,7 +24,7 @@ namespace waiter::cli {
 
 // Options of all HTTP probes of a run.
 struct HttpOptions {
-  // Empty stands for GET, or for POST if there is `data`.
+  // Empty means GET, or POST if there is `data`.
   std::string method = {};
 
   struct Header {
@@ -59,11 +59,11 @@ struct HttpOptions {
   HttpStatusSet not_ready_on = {};
 
   // Whether to check certificates, and the file of trusted ones; an empty name
-  // stands for the certificates of the system.
+  // means the certificates of the system.
   bool verify = true;
   std::string ca_file = {};
 
-  // In PEM, if not empty: the trusted certificates in place of all others, and
+  // In PEM, if not empty: the trusted certificates instead of all others, and
   // the certificate of the client with its key. They need libcurl 7.77 or newer
   // when this program is built.
   std::string ca_pem = {};

@@ -412,7 +412,7 @@ void PrintInto(const HttpOptions& options, const HttpAnswer& answer,
 
 namespace {
 
-// Returns what the lines of an unfinished body decide, if they decide anything.
+// Returns the finding if the lines of an unfinished body decide it.
 std::optional<Finding> JudgeLines(const HttpOptions& options, HttpAnswer answer,
                                   absl::Time now) {
   if (options.body.empty() && options.fail_body.empty()) return std::nullopt;

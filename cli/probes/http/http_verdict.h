@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Maps HTTP answers to findings, by the rules of the library (`HttpRules` in
-// waiter/interop/http.h) with what the flags ask for.
+// waiter/interop/http.h) and the flags.
 //
 //   done(waiter::cli::JudgeHttp(options, answer, GetRealClock().TimeNow()));
 //

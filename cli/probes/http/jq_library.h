@@ -48,7 +48,7 @@ struct JqLibrary {
 };
 
 // Opens the library in the first call, and returns it. It stays open until the
-// process ends. kInvalidArgument says what is missing and what to do.
+// process ends. kInvalidArgument names the missing library and the remedy.
 absl::StatusOr<const JqLibrary*> LoadJq();
 
 }  // namespace waiter::cli

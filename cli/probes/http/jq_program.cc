@@ -159,8 +159,8 @@ void WriteLine(int fd, char kind, std::string_view text) {
   }
 }
 
-// Reads what the child writes until it closes `fd`. Returns what it exceeded if
-// it takes longer, or writes more, than it may; otherwise empty.
+// Reads the child's output until it closes `fd`. Returns the limit that it
+// exceeded, of time or output; empty if none.
 std::string_view ReadAll(int fd, std::string& text) {
   Clock& clock = GetRealClock();
   const MonotonicTime end = clock.MonotonicNow() + JqProgram::kMaxTime;
@@ -206,7 +206,7 @@ struct JqProgram::Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   const JqLibrary& jq;
-  mutable jq_state* state;  // Only children change what it has.
+  mutable jq_state* state;  // Only children change its contents.
 };
 
 JqProgram::JqProgram(std::shared_ptr<const Compiled> compiled)

@@ -30,12 +30,12 @@ namespace waiter::cli {
 // Immutable, and cheap to copy. Thread-compatible.
 class JqProgram {
  public:
-  // Limits of one run. Memory is what it takes in addition to this process.
+  // Limits of one run. The memory of this process does not count.
   static constexpr absl::Duration kMaxTime = absl::Seconds(1);
   static constexpr size_t kMaxMemory = size_t{256} << 20;
   static constexpr size_t kMaxOutput = size_t{64} << 10;
 
-  // Compiles `text`. kInvalidArgument says what is wrong, and in which line, or
+  // Compiles `text`. kInvalidArgument names the error and its line, or says
   // that libjq is missing.
   static absl::StatusOr<JqProgram> Parse(std::string_view text);
 

@@ -33,8 +33,8 @@ namespace waiter::cli {
 // Immutable, and cheap to copy. Thread-compatible.
 class JsonExpression {
  public:
-  // Parses `text`. kInvalidArgument says what is wrong and where, or that a
-  // library is missing.
+  // Parses `text`. kInvalidArgument names the error and its place, or a missing
+  // library.
   static absl::StatusOr<JsonExpression> Parse(std::string_view text);
 
   struct Result {

@@ -10,7 +10,7 @@
 //
 // | expression                    | holds if                                 |
 // | ----------------------------- | ---------------------------------------- |
-// | `.a.b`                        | it is there, even if it is null          |
+// | `.a.b`                        | it exists, even if it is null            |
 // | `.a == V`, `.a != V`          | it is, or is not, V: "text" in quotes, a |
 // |                               | number, true, false or null              |
 // | `.a < 3`, `<=`, `>`, `>=`     | it is a number, and compares so          |
@@ -39,14 +39,14 @@ namespace waiter::cli {
 // Immutable; safe to share between threads.
 class JsonPath {
  public:
-  // Parses `text`. kInvalidArgument says what is wrong, and at which character,
-  // counted from 1.
+  // Parses `text`. kInvalidArgument names the error and its character, counted
+  // from 1.
   static absl::StatusOr<JsonPath> Parse(std::string_view text);
 
   bool Holds(const nlohmann::json& document) const;
 
-  // Returns what the expression gives, for users to read: the text of a string,
-  // otherwise JSON in one line. A missing value is null.
+  // Returns the value of the expression, for users to read: the text of a
+  // string, otherwise JSON in one line. A missing value is null.
   std::string Value(const nlohmann::json& document) const;
 
   // Describes the value at the path in a few words: `.status is "STARTING"`,

@@ -41,7 +41,7 @@ struct KubernetesAccess {
 // Reads the files at the first of the places that is set. A kubeconfig must be
 // JSON, as `kubectl config view --raw --flatten -o json` writes it; its current
 // context counts. kInvalidArgument has one line that names the file or the
-// variable, says what is wrong with it, and contains no secret.
+// variable and the problem, and contains no secret.
 absl::StatusOr<KubernetesAccess> ReadKubernetesAccess(
     const KubernetesPlaces& places);
 

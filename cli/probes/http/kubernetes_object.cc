@@ -111,7 +111,7 @@ bool IsOutdated(const nlohmann::json& body) {
          *observed < *generation;
 }
 
-// Returns why the condition cannot come true any more; empty if it can.
+// Returns why the condition can no longer become true; empty if it can.
 std::string WhyNever(const KubernetesObject& object,
                      const nlohmann::json& body) {
   if (!absl::EqualsIgnoreCase(object.status, "true")) return "";

@@ -36,8 +36,8 @@ namespace waiter::cli {
 struct KubernetesObject {
   // Parses KIND/NAME and CONDITION[=STATUS]; an empty condition is the usual
   // one of the kind. KIND is one that kubectl knows, such as pod, po or
-  // deployments, or PLURAL.VERSION.GROUP for any other. kInvalidArgument says
-  // what is wrong.
+  // deployments, or PLURAL.VERSION.GROUP for any other. kInvalidArgument names
+  // the error.
   static absl::StatusOr<KubernetesObject> Parse(std::string_view kind_and_name,
                                                 std::string_view condition);
 

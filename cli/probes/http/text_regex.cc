@@ -65,7 +65,7 @@ size_t LargerBound(std::string_view pattern, size_t begin) {
 // `kMostParts`. Expects no valid pattern.
 size_t CountParts(std::string_view pattern) {
   std::vector<size_t> groups = {0};  // Parts of the groups that are open.
-  size_t last = 0;                   // Parts of what a repetition repeats.
+  size_t last = 0;                   // Parts that a repetition repeats.
   const auto add = [&](size_t parts) {
     last = std::min(parts, kMostParts + 1);
     groups.back() = std::min(groups.back() + last, kMostParts + 1);

@@ -34,7 +34,7 @@ namespace waiter::cli {
 // Immutable, and cheap to copy. Safe to share between threads.
 class TextRegex {
  public:
-  // Parses `pattern`. kInvalidArgument says what is wrong.
+  // Parses `pattern`. kInvalidArgument names the error.
   static absl::StatusOr<TextRegex> Parse(std::string_view pattern);
 
   // Returns whether any line of `text` has a match.

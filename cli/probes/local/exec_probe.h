@@ -35,8 +35,8 @@ struct ExecProbeOptions {
   Command command;
 
   // A program that fails if `command` makes no sense. Runs once, after the
-  // first poll that found the target not ready: that exit code may also stand
-  // for an error in `command`. No words: none.
+  // first poll that found the target not ready: that exit code may also mean an
+  // error in `command`. No words: none.
   Command check = {};
 
   CodeMap codes = {};
@@ -46,8 +46,8 @@ struct ExecProbeOptions {
 // Judges a program by the first of these rules that applies. If it was killed
 // at its timeout, it is a server error. If it exited and its last line is an
 // answer (probe_answer.h), that counts. Otherwise `codes` decides by the exit
-// code or signal, where 126 and 127 stand for a program that cannot be executed
-// or does not exist. The detail is the last line of stderr or stdout, with the
+// code or signal, where 126 and 127 mean that a program cannot be executed or
+// does not exist. The detail is the last line of stderr or stdout, with the
 // code. Only an exit can mean that the target is absent. A program that `check`
 // refuses is failed.
 class ExecProbe : public Probe {

@@ -51,8 +51,8 @@ Finding LogFollower::Read() {
   const bool is_new = missing == 0 && (at_path.st_dev != device_ ||
                                        at_path.st_ino != inode_ || !file_);
   if (file_) {
-    // Also if another file is at the path now: this one may have got more lines
-    // before it was renamed.
+    // Reads it even if another file is at the path now: this one may have got
+    // more lines before it was renamed.
     if (const int error = ReadOpen(budget); error != 0) {
       return CannotRead(error);
     }

@@ -45,14 +45,14 @@ class LogFollower {
 
   explicit LogFollower(LogOptions options) : options_(std::move(options)) {}
 
-  // Reads what was appended since the last call, or 64 MiB of it, and returns
-  // what that means. Costs time linear in these bytes.
+  // Reads the bytes appended since the last call, at most 64 MiB, and judges
+  // them. Costs time linear in these bytes.
   //
   // A file that was renamed and replaced is read to its end, and the new one
   // from its beginning; a file that became shorter is read again from its
-  // beginning. What matched before still counts. Lines that were written and
-  // removed between two calls are lost. A last line without its end counts once
-  // the end is there.
+  // beginning. Earlier matches still count. Lines that were written and removed
+  // between two calls are lost. An incomplete last line counts once it is
+  // complete.
   Finding Read();
 
  private:
@@ -62,11 +62,11 @@ class LogFollower {
   void TakeLine(std::string_view line);
 
   const LogOptions options_;
-  UniqueFd file_;  // Invalid until the file is there.
+  UniqueFd file_;  // Invalid until the file exists.
   dev_t device_ = 0;
   ino_t inode_ = 0;
   off_t offset_ = 0;
-  std::string partial_;  // The last line, whose end is not there yet.
+  std::string partial_;  // The last line, while it is incomplete.
   int64_t found_ = 0;
   std::string last_match_;
 };

@@ -6,9 +6,9 @@
 //   absl::StatusOr<waiter::cli::Target> target =
 //       waiter::cli::ParseTarget("db=postgres://localhost");
 //
-// A URL of a database may be as in DATABASE_URL. What a probe does not need,
-// such as the user and the name of the database, is ignored. Secrets stay out
-// of everything that is shown.
+// A URL of a database may be as in DATABASE_URL. Parts that a probe does not
+// need, such as the user and the name of the database, are ignored. Secrets
+// stay out of everything that is shown.
 
 #ifndef WAITER_CLI_PROBES_SCHEMES_PARSE_TARGET_H_
 #define WAITER_CLI_PROBES_SCHEMES_PARSE_TARGET_H_
@@ -27,8 +27,7 @@ std::string WithoutSecrets(std::string_view argument);
 
 // Parses `argument`. Text before the first `=` is a label only if a scheme, or
 // a host and a port, follow. The error is kInvalidArgument, with one line that
-// names the argument, without secrets, what is wrong with it, and how to write
-// it.
+// names the argument, without secrets, the problem, and the correct form.
 absl::StatusOr<Target> ParseTarget(std::string_view argument);
 
 }  // namespace waiter::cli

@@ -139,7 +139,7 @@ absl::Status ParseRedis(std::string_view rest, const Scheme& scheme,
              : Invalid("a cluster can be awaited as cluster=ok only");
 }
 
-// A host that is a folder stands for the socket that PostgreSQL has there.
+// A host that is a folder means the socket that PostgreSQL has there.
 absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
                            Target& target) {
   absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme, {.many_hosts = true});

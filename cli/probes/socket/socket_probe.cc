@@ -41,7 +41,7 @@ constexpr int kNoSignal = 0;  // `OpenSocket` has set that up.
 // Most bytes that an answer may have.
 constexpr size_t kMostReceived = 65'536;
 
-// Returns what the user can do about a server that speaks another protocol.
+// Returns a hint for the user of a server that speaks another protocol.
 std::string HintFor(std::string_view received, std::string_view server) {
   if (absl::StartsWith(received, "\x15\x03")) {
     return absl::StrCat("the port speaks TLS; use exec: with a client for ",

@@ -52,8 +52,8 @@ class SocketProbe : public Probe {
   void Send();
   void OnReady(short events);
 
-  // Reads what has arrived. Returns why the connection has ended; empty if it
-  // has not.
+  // Reads all bytes that have arrived. Returns why the connection has ended;
+  // empty if it has not.
   std::string ReadAll();
   bool Judge();
   Finding Ended(const std::string& why) const;

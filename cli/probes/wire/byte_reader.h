@@ -18,8 +18,8 @@
 
 namespace waiter::cli {
 
-// Reads from the front of `bytes`, which must outlive this and what it returns.
-// Past the end everything is zero or empty, and `ok()` is false from then on.
+// Reads from the front of `bytes`, which must outlive this and its results.
+// Past the end everything is zero or empty, and `ok()` stays false.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : left_(bytes) {}

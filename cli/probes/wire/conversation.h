@@ -47,7 +47,8 @@ class Conversation {
   // with the bytes that follow.
   virtual Step Receive(std::string& received) = 0;
 
-  // Returns what the server must send next, such as "answer to PING".
+  // Returns the message that the server must send next, such as "answer to
+  // PING".
   virtual std::string_view Awaited() const = 0;
 
   // Returns the result in case that the server sends no more; nothing if that

@@ -101,7 +101,7 @@ class NatsConversation : public Conversation {
       return {.finding = Finding{.status = PollStatus::kSuccess,
                                  .detail = Answers("")}};
     }
-    // A server may measure the round trip, or confirm what it has received.
+    // A server may measure the round trip, or confirm a message.
     if (absl::EqualsIgnoreCase(line, "PING")) return {.send = "PONG\r\n"};
     return {.is_foreign = !absl::EqualsIgnoreCase(line, "+OK")};
   }

@@ -60,11 +60,11 @@ TEST(EventLoopTest, TimersFireOnceInOrderOfTime) {
   add("first", absl::Seconds(1));
   add("with the first", absl::Seconds(1));
   add("never", absl::InfiniteDuration());
-  add("at once", absl::ZeroDuration());
+  add("now", absl::ZeroDuration());
 
   while (calls.size() < 4) loop.RunOnce(MonotonicTime::max());
 
-  EXPECT_THAT(calls, ElementsAre(std::pair("at once", absl::ZeroDuration()),
+  EXPECT_THAT(calls, ElementsAre(std::pair("now", absl::ZeroDuration()),
                                  std::pair("first", absl::Seconds(1)),
                                  std::pair("with the first", absl::Seconds(1)),
                                  std::pair("third", absl::Seconds(3))));

@@ -2,15 +2,15 @@
 # Copyright 2026 The Waiter Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the rows of tables that say what the tests of similar commands assert, and how `waiter` compares.
+# Runs the rows of tables with the assertions of similar commands' tests, and how `waiter` compares.
 #
 #   peers_test.sh PROGRAM SERVERS_PY TABLE...
 #
 # A row has six columns with a tab between them. Lines that begin with # are comments.
 #
 #   test       name of the peer's test
-#   assertion  what it asserts
-#   verdict    same: what is asserted holds, in words and exit codes of waiter's own;
+#   assertion  its assertion
+#   verdict    same: the assertion holds, in waiter's own words and exit codes;
 #              better: it holds, and the row shows more, such as the reason in the message;
 #              other: offered in another form, or by a line of standard shell tools in exec:;
 #              worse; not offered
@@ -21,10 +21,10 @@
 #
 # The command may use these variables; all ports are of loopback:
 #
-#   PORT, OPEN, OPEN2          a port that nobody listens to; ports that accept
+#   PORT, OPEN, OPEN2          a port without a listener; ports that accept
 #   PORT6, OPEN6               the same of IPv6
 #   FULL                       a port where connections hang
-#   HTTP, HTTPS                URLs of servers; Handler in servers.py has the paths. Nobody signed the certificate
+#   HTTP, HTTPS                URLs of servers; Handler in servers.py has the paths. No authority signed the certificate
 #   HTTP_SOCKET                path of a Unix socket with a server like that of HTTP
 #   LATE, LATE_SOCKET          a port and the path of a Unix socket that speak HTTP after 300 ms
 #   GRPC                       port of a server with the health service of gRPC; answer_grpc in servers.py has the names
@@ -79,7 +79,7 @@ run_row() {
   [[ -z $late ]] || kill "$late"
 } 2>/dev/null # bash tells of the server that it ends
 
-# The three functions below set `wrong` to what is wrong, or to nothing. To print it would cost a process for each.
+# The three functions below set `wrong` to the problem, or to nothing. Printing it would cost a process for each.
 
 # check_row VERDICT COMMAND EXIT TEXT MORE: checks the columns of a row.
 check_row() {
@@ -90,7 +90,7 @@ check_row() {
     [[ $3 == - && $4 != - ]] || wrong+='an exit code or no reason without a command; '
   else
     [[ $3 =~ ^[0-9]+$ ]] || wrong+="not an exit code: $3; "
-    [[ $1 != 'not offered' ]] || wrong+='a command of what is not offered; '
+    [[ $1 != 'not offered' ]] || wrong+='a command although it is not offered; '
   fi
 }
 
@@ -133,7 +133,7 @@ for table in "$@"; do
   while IFS=$'\t' read -r test assertion verdict command exit text more; do
     [[ $test != '#'* && -n $test ]] || continue
     check_row "$verdict" "$command" "$exit" "$text" "$more"
-    [[ -z ${names[$peer/$test]-} ]] || wrong+='this name is there already'
+    [[ -z ${names[$peer/$test]-} ]] || wrong+='this name exists already'
     names[$peer/$test]=yes
     if [[ -n $wrong ]]; then
       echo "UNREADABLE: $peer: $test: $wrong"

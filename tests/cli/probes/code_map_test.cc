@@ -74,7 +74,7 @@ TEST(CodeMapTest, PiecesGiveCodesTheirMeaning) {
       {"@strict", "0=success 1-255=failed signal=failed"},
       {"@strict,75=throttled,signal=error",
        "0=success 1-74=failed 75=throttled 76-255=failed signal=server error"},
-      // `*` stands for codes that neither the preset nor a piece names.
+      // `*` means the codes that neither the preset nor a piece names.
       {"@nagios,*=failed,2=error",
        "0=success 1=not ready 2=server error 3-255=failed signal=server error"},
   };

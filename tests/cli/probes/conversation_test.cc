@@ -345,7 +345,7 @@ std::vector<Case> Cases() {
 
       {"RabbitMQ answers", NewAmqpConversation, amqp,
        AmqpStart(RabbitProperties()), kSuccess, "RabbitMQ 3.10.8 answers"},
-      {"broker does not say what it is", NewAmqpConversation, amqp,
+      {"broker does not name its product", NewAmqpConversation, amqp,
        AmqpStart(""), kSuccess, "broker answers"},
       {"broker has a property of an unknown type", NewAmqpConversation, amqp,
        AmqpStart(absl::StrCat(AmqpField("new", '?', ""), RabbitProperties())),

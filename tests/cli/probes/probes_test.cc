@@ -101,7 +101,7 @@ struct Case {
   std::string_view scheme;
   Script script;
   PollStatus status = PollStatus::kSuccess;
-  std::string_view detail;  // PEER stands for the address of the server.
+  std::string_view detail;  // PEER means the address of the server.
   std::string_view hint = {};
   std::string farewell = {};  // Bytes that the server gets at the end.
 };

@@ -123,7 +123,7 @@ class ProbeOfSchemeTest : public testing::Test {
     return probe.ok() ? Poll(**probe) : Finding();
   }
 
-  // Returns `text` of a target with the port of a server in place of PORT.
+  // Returns `text` of a target with the port of a server instead of PORT.
   static std::string At(std::string_view text, int port) {
     return absl::StrReplaceAll(text, {{"PORT", absl::StrCat(port)}});
   }

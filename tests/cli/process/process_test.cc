@@ -222,7 +222,7 @@ TEST_F(ProcessTest, BackgroundProcessDoesNotDelayTheResult) {
   EXPECT_EQ(end.code, 4);
   EXPECT_EQ(end.out, "out\n");
 
-  // The background process continues, because the command ended by itself.
+  // The background process continues, because the command ended on its own.
   EXPECT_TRUE(AnyAlive());
   Release("go");
   RunUntil([&] { return Exists("later") && !AnyAlive(); });

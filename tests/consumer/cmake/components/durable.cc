@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Uses what is compiled into waiter::durable, and into the components that it
-// depends on.
+// Uses compiled code of waiter::durable, and of the components that it depends
+// on.
 
 #include "waiter/durable/worker.h"
 #include "waiter/redis/shared_budgets.h"

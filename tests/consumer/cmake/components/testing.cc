@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Uses what is compiled into waiter::testing.
+// Uses compiled code of waiter::testing.
 
 #include "absl/time/time.h"
 #include "waiter/testing/simulated_clock.h"

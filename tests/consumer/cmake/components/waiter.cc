@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Uses what is compiled into waiter::waiter.
+// Uses compiled code of waiter::waiter.
 
 #include "waiter/waiter.h"
 
