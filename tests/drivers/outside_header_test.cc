@@ -684,8 +684,8 @@ TEST(SleepReasonTest, NamesAreDistinctWordsAlsoForNoReason) {
 }
 
 // Tests PollNow() on a blocking wait, or on a wait of an engine.
-class PollNowTest : public OutsideTest,
-                    public testing::WithParamInterface<bool> {
+class OutsidePollNowTest : public OutsideTest,
+                           public testing::WithParamInterface<bool> {
  protected:
   // Runs a wait that `PollNow()` hurries. Returns the times of its polls.
   template <typename F>
@@ -719,7 +719,7 @@ class PollNowTest : public OutsideTest,
   std::vector<absl::Duration> polled_at_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Drivers, PollNowTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Drivers, OutsidePollNowTest, testing::Bool());
 
 WaitOptions Growing(Clock& clock, absl::Duration timeout) {
   return {.timeout = timeout,
@@ -731,7 +731,8 @@ WaitOptions Growing(Clock& clock, absl::Duration timeout) {
           .clock = &clock};
 }
 
-TEST_P(PollNowTest, ManyCallsCauseOnePollAndDelaysGrowFromTheirBeginning) {
+TEST_P(OutsidePollNowTest,
+       ManyCallsCauseOnePollAndDelaysGrowFromTheirBeginning) {
   PollNowAt(absl::Seconds(35), 1000);
   (void)Run([] { return false; }, Growing(clock_, absl::Seconds(80)));
   EXPECT_THAT(polled_at_, ElementsAre(absl::Seconds(0), absl::Seconds(10),
@@ -740,7 +741,7 @@ TEST_P(PollNowTest, ManyCallsCauseOnePollAndDelaysGrowFromTheirBeginning) {
                                       absl::Seconds(80)));
 }
 
-TEST_P(PollNowTest, ACallDuringAPollCausesAnotherOneAfterIt) {
+TEST_P(OutsidePollNowTest, ACallDuringAPollCausesAnotherOneAfterIt) {
   int polls = 0;
   (void)Run(
       [&] {
@@ -756,7 +757,7 @@ TEST_P(PollNowTest, ACallDuringAPollCausesAnotherOneAfterIt) {
                           absl::Seconds(10)));
 }
 
-TEST_P(PollNowTest, CallsBeforeTheWaitAreMetByItsFirstPoll) {
+TEST_P(OutsidePollNowTest, CallsBeforeTheWaitAreMetByItsFirstPoll) {
   before_ = 5;
   if (!GetParam()) {
     for (int i = 0; i < before_; ++i) PollNow();
@@ -766,7 +767,7 @@ TEST_P(PollNowTest, CallsBeforeTheWaitAreMetByItsFirstPoll) {
                                       absl::Seconds(20)));
 }
 
-TEST_P(PollNowTest, EndsAFirstDelay) {
+TEST_P(OutsidePollNowTest, EndsAFirstDelay) {
   PollNowAt(absl::Seconds(3));
   WaitOptions options = Growing(clock_, absl::Minutes(1));
   options.polls.first_delay = absl::Seconds(30);
@@ -774,7 +775,7 @@ TEST_P(PollNowTest, EndsAFirstDelay) {
   EXPECT_THAT(polled_at_, ElementsAre(absl::Seconds(3)));
 }
 
-TEST_P(PollNowTest, LeastDelaysAndHintsHold) {
+TEST_P(OutsidePollNowTest, LeastDelaysAndHintsHold) {
   PollNowAt(absl::Seconds(1));
   WaitOptions options = Growing(clock_, absl::Minutes(1));
   options.backoff.min_delay = absl::Seconds(4);
@@ -792,7 +793,7 @@ TEST_P(PollNowTest, LeastDelaysAndHintsHold) {
   EXPECT_THAT(polled_at_, ElementsAre(start, start + absl::Seconds(7)));
 }
 
-TEST_P(PollNowTest, ASleepThatConfirmsASuccessKeepsItsLength) {
+TEST_P(OutsidePollNowTest, ASleepThatConfirmsASuccessKeepsItsLength) {
   PollNowAt(absl::Seconds(1));
   WaitOptions options = Growing(clock_, absl::Minutes(1));
   options.confirm.successes = 2;
@@ -800,7 +801,7 @@ TEST_P(PollNowTest, ASleepThatConfirmsASuccessKeepsItsLength) {
   EXPECT_THAT(polled_at_, ElementsAre(absl::Seconds(0), absl::Seconds(10)));
 }
 
-TEST_P(PollNowTest, AStormStaysWithinLimitsOfPollsAndTime) {
+TEST_P(OutsidePollNowTest, AStormStaysWithinLimitsOfPollsAndTime) {
   WaitOptions options = Growing(clock_, absl::Minutes(1));
   options.max_attempts = 7;
   EXPECT_EQ(Run(
@@ -829,7 +830,7 @@ TEST_P(PollNowTest, AStormStaysWithinLimitsOfPollsAndTime) {
   EXPECT_LE(polled_at_.size(), 10U);
 }
 
-TEST_P(PollNowTest, AnyHookAndTheFunctionAtTheEndMayCallIt) {
+TEST_P(OutsidePollNowTest, AnyHookAndTheFunctionAtTheEndMayCallIt) {
   for (const Hook hook : kHooks) {
     SCOPED_TRACE(static_cast<int>(hook));
     polled_at_.clear();
@@ -849,7 +850,7 @@ TEST_P(PollNowTest, AnyHookAndTheFunctionAtTheEndMayCallIt) {
   }
 }
 
-TEST_P(PollNowTest, AStopWinsOverANotification) {
+TEST_P(OutsidePollNowTest, AStopWinsOverANotification) {
   stop_source stop;
   int polls = 0;
   if (GetParam()) {
@@ -957,7 +958,7 @@ TEST(NotifierThreadsTest, ManyWaitsStopsAndNotificationsMeet) {
   }
 }
 
-TEST(PollNowThreadsTest, CallsMeetEndsOfWaitsHandlesAndEngines) {
+TEST(OutsidePollNowThreadsTest, CallsMeetEndsOfWaitsHandlesAndEngines) {
   for (int round = 0; round < 150; ++round) {
     constexpr int kWaits = 20;
     std::atomic<int> ended = 0;
@@ -997,7 +998,7 @@ TEST(PollNowThreadsTest, CallsMeetEndsOfWaitsHandlesAndEngines) {
   }
 }
 
-TEST(PollNowThreadsTest, AWaitOfAnEngineLosesNoCall) {
+TEST(OutsidePollNowThreadsTest, AWaitOfAnEngineLosesNoCall) {
   WaitEngine engine({.threads = 1});
   for (int round = 0; round < 300; ++round) {
     std::atomic<int> state = 0;
