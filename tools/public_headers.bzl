@@ -83,8 +83,8 @@ def public_headers_tests(name, headers, targets, targets_with_libraries = []):
 
     * `NAME_listed_test`: each of `headers` is in exactly one of `targets`, which have no other headers.
     * `NAME_alone_test`: each header compiles as the only include of a file that depends only on its target, and
-      includes waiter/version.h. All headers of a target compile without exceptions and RTTI, too. Warnings are
-      errors.
+      includes waiter/version.h. All headers of a target also compile without exceptions and RTTI, and with the
+      macros of <windows.h>. Warnings are errors.
 
     Args:
       name: the prefix of the tests' names.
@@ -120,8 +120,8 @@ def public_headers_tests(name, headers, targets, targets_with_libraries = []):
             name = library + "_without_exceptions",
             testonly = True,
             srcs = [library + "_includes"],
-            copts = ["-O0", "-g0", "-Werror", "-fno-exceptions", "-fno-rtti"],
-            deps = [target],
+            copts = ["-O0", "-g0", "-Werror", "-fno-exceptions", "-fno-rtti", "-include", "tests/headers/windows_macros.h"],
+            deps = [target, "//tests/headers:windows_macros"],
         )
         libraries.append(library + "_without_exceptions")
 

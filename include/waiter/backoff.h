@@ -182,9 +182,9 @@ class SplitMix64 {
   // Every seed is as good as any other one, zero included.
   explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}
 
-  static constexpr result_type min() { return 0; }
-  static constexpr result_type max() {
-    return std::numeric_limits<result_type>::max();
+  static constexpr result_type(min)() { return 0; }
+  static constexpr result_type(max)() {
+    return (std::numeric_limits<result_type>::max)();
   }
 
   // Returns 64 random bits.
@@ -214,8 +214,8 @@ std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
                                       std::chrono::nanoseconds high, Gen& gen) {
   if (low >= high) return low;
   uint64_t bits;
-  if constexpr (Gen::min() == 0 &&
-                Gen::max() == std::numeric_limits<uint64_t>::max()) {
+  if constexpr ((Gen::min)() == 0 &&
+                (Gen::max)() == (std::numeric_limits<uint64_t>::max)()) {
     bits = gen();
   } else {
     bits = absl::BitGenRef(gen)();
@@ -295,7 +295,7 @@ class Backoff {
   void AdvanceTo(std::chrono::nanoseconds elapsed,
                  BackoffProgress& progress) const {
     if (progress.value_ < constant_from_) {
-      progress.value_ = std::max(progress.value_, PositionAfter(elapsed));
+      progress.value_ = (std::max)(progress.value_, PositionAfter(elapsed));
     }
   }
 
@@ -320,7 +320,7 @@ class Backoff {
 
   // Returns the window of the next delay, and advances `progress`.
   Window NextWindow(BackoffProgress& progress) const {
-    const int64_t n = std::min(++progress.value_, constant_from_);
+    const int64_t n = (std::min)(++progress.value_, constant_from_);
     return n <= table_size_ ? table_[static_cast<size_t>(n - 1)] : WindowAt(n);
   }
   // Returns the value of a progress after `elapsed`.
@@ -341,7 +341,7 @@ class Backoff {
   Jitter jitter_;
   bool decorrelated_;
   // Ordinal of the window that stands for all later ones, if there is one.
-  int64_t constant_from_ = std::numeric_limits<int64_t>::max();
+  int64_t constant_from_ = (std::numeric_limits<int64_t>::max)();
   int64_t table_size_ = 0;
   // The first `table_size_` windows; the others are not initialized.
   std::array<Window, kMaxTableSize> table_;

@@ -48,7 +48,7 @@ template <typename Rep, typename Period>
 absl::Duration FromChrono(std::chrono::duration<Rep, Period> time) {
   using Nanoseconds = std::chrono::duration<double, std::nano>;
   constexpr auto kLimit =
-      static_cast<double>(std::numeric_limits<int64_t>::max());
+      static_cast<double>((std::numeric_limits<int64_t>::max)());
   const double nanoseconds = Nanoseconds(time).count();
   if (nanoseconds >= kLimit) return absl::InfiniteDuration();
   if (!(nanoseconds > -kLimit)) return -absl::InfiniteDuration();
@@ -150,8 +150,8 @@ class MonotonicTime : public std::chrono::steady_clock::time_point {
   constexpr explicit MonotonicTime(std::chrono::nanoseconds time)
       : Base(time) {}
 
-  static constexpr MonotonicTime min() { return Base::min(); }
-  static constexpr MonotonicTime max() { return Base::max(); }
+  static constexpr MonotonicTime(min)() { return (Base::min)(); }
+  static constexpr MonotonicTime(max)() { return (Base::max)(); }
 
   template <typename Rep, typename Period>
   friend constexpr MonotonicTime operator+(
@@ -193,8 +193,8 @@ class MonotonicTime : public std::chrono::steady_clock::time_point {
 // can have begun before the clock of this process.
 constexpr MonotonicTime SaturatingAdd(MonotonicTime time,
                                       std::chrono::nanoseconds delay) {
-  return delay > MonotonicTime::max() - std::max(time, MonotonicTime())
-             ? MonotonicTime::max()
+  return delay > (MonotonicTime::max)() - (std::max)(time, MonotonicTime())
+             ? (MonotonicTime::max)()
              : time + delay;
 }
 

@@ -78,7 +78,7 @@ class WaitPolicy {
   MonotonicTime DeadlineFrom(MonotonicTime start) const {
     const MonotonicTime by_timeout = SaturatingAdd(start, durations_.timeout);
     return options_.deadline.has_value()
-               ? std::min(by_timeout, AbsoluteDeadlineFrom(start))
+               ? (std::min)(by_timeout, AbsoluteDeadlineFrom(start))
                : by_timeout;
   }
 

@@ -25,7 +25,7 @@ namespace waiter::internal {
 struct FirstPoll {
   MonotonicTime start = {};
   MonotonicTime end = {};
-  MonotonicTime deadline = MonotonicTime::max();
+  MonotonicTime deadline = (MonotonicTime::max)();
 };
 
 // Completes `report` and returns true if the first poll found success in time

@@ -42,7 +42,7 @@ class HomeProcess {
   // called `Current`.
   static constinit std::atomic<int> forks_;
 
-  int depth_ = std::numeric_limits<int>::max();
+  int depth_ = (std::numeric_limits<int>::max)();
 };
 
 class Thread {

@@ -107,7 +107,7 @@ Poll<> FromAwsError(
   const auto& name = error.GetExceptionName();  // May be a temporary.
   ServiceError facts = {
       // Without a response, the SDK says -1.
-      .http_status = std::max(0, static_cast<int>(error.GetResponseCode())),
+      .http_status = (std::max)(0, static_cast<int>(error.GetResponseCode())),
       .code = name,
       .retryable = error.ShouldRetry()};
   if constexpr (requires { error.ShouldThrottle(); }) {

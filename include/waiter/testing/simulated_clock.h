@@ -257,7 +257,7 @@ class ScriptedPoll {
   // Plays the next step: records the time, advances the clock by the time that
   // the answer takes, and returns the answer.
   Poll<T> operator()() {
-    const size_t index = std::min(polled_at_.size(), steps_.size() - 1);
+    const size_t index = (std::min)(polled_at_.size(), steps_.size() - 1);
     polled_at_.push_back(clock_.Elapsed());
     clock_.AdvanceTime(steps_[index].takes_);
     return steps_[index].found_;

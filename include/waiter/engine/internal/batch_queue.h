@@ -48,7 +48,7 @@ struct BatchWait {
   BatchKey* key = nullptr;
   Clock* clock = nullptr;
   // The deadline minus the window. Polls from then on do not wait for others.
-  MonotonicTime hurries_from = MonotonicTime::max();
+  MonotonicTime hurries_from = (MonotonicTime::max)();
   // Whether the poll in progress is certain to be answered: nothing holds its
   // call up, or the call has begun.
   std::atomic<bool> is_awaited = true;

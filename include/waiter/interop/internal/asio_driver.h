@@ -86,7 +86,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
     {
       const MutexLock lock(mutex_);
       if (engine_ == nullptr) return;
-      if ((why & kTimerFired) != 0) timer_time_ = MonotonicTime::max();
+      if ((why & kTimerFired) != 0) timer_time_ = (MonotonicTime::max)();
       running_on_ = std::this_thread::get_id();
       const MonotonicTime next = RunEngine(turn);
       running_on_ = std::thread::id();
@@ -116,7 +116,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
 
   // Requests a turn at `next`.
   void SetTimer(MonotonicTime next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (next == MonotonicTime::max()) {
+    if (next == (MonotonicTime::max)()) {
       if (std::exchange(timer_time_, next) != next) timer_->cancel();
       // Asynchronous polls without a limit have no timer, but are work.
       if (engine_->statistics().pending == 0) {
@@ -146,7 +146,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
   // Set until `Stop`, like the engine.
   std::optional<boost::asio::steady_timer> timer_ ABSL_GUARDED_BY(mutex_);
   // Time at which `timer_` requests a turn; `max()` if it is not set.
-  MonotonicTime timer_time_ ABSL_GUARDED_BY(mutex_) = MonotonicTime::max();
+  MonotonicTime timer_time_ ABSL_GUARDED_BY(mutex_) = (MonotonicTime::max)();
   std::optional<boost::asio::executor_work_guard<boost::asio::any_io_executor>>
       work_ ABSL_GUARDED_BY(mutex_);
 };

@@ -43,7 +43,7 @@ inline void AppendLine(CurlLines& lines, const std::string& line) {
 
 // Returns `limit` as libcurl takes it: in milliseconds, zero for no limit.
 inline long CurlMilliseconds(absl::Duration limit) {
-  constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kLongest = (std::numeric_limits<int32_t>::max)();
   if (limit == absl::InfiniteDuration()) return 0;
   const absl::Duration rounded_up = absl::Ceil(limit, absl::Milliseconds(1));
   return static_cast<long>(

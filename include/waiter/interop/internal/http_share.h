@@ -40,7 +40,8 @@ class SharedCurlClient {
   // belongs to the poller, and is 0 at first.
   HttpOutcome Send(const PollContext& poll, uint64_t& seen) {
     const MonotonicTime now = Now();
-    const MonotonicTime oldest = poll.attempt == 1 ? now : MonotonicTime::min();
+    const MonotonicTime oldest =
+        poll.attempt == 1 ? now : (MonotonicTime::min)();
     const MonotonicTime end =
         SaturatingAdd(now, absl::ToChronoNanoseconds(poll.timeout));
     while (true) {

@@ -126,7 +126,7 @@ class StreamFollower {
       events_.reset();
       delays_->OnBroken();
       if (lasted < absl::Seconds(5)) return std::nullopt;
-      return std::min(retry.value_or(delay), absl::Hours(1));
+      return (std::min)(retry.value_or(delay), absl::Hours(1));
     }
 
    private:

@@ -42,7 +42,7 @@ class DurationRing {
   std::vector<DurationBounds> Kept() const {
     std::vector<DurationBounds> kept;
     const auto size = static_cast<int64_t>(kCapacity);
-    const int64_t count = std::min(added_, size);
+    const int64_t count = (std::min)(added_, size);
     kept.reserve(static_cast<size_t>(count));
     for (int64_t i = added_ - count; i < added_; ++i) {
       kept.push_back(bounds_[static_cast<size_t>(i) % kCapacity]);

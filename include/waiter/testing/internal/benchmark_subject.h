@@ -45,7 +45,7 @@ class Subject {
       const MonotonicTime start = clock.MonotonicNow();
       WithContext([this](const auto&... context) { this->Poll(context...); });
       shortest =
-          std::min(shortest, absl::FromChrono(clock.MonotonicNow() - start));
+          (std::min)(shortest, absl::FromChrono(clock.MonotonicNow() - start));
     }
     HasFailed(state);
     return shortest;
