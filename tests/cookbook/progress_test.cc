@@ -43,7 +43,7 @@ std::vector<std::string>& Printed() {
 }
 void Print(std::string line) { Printed().push_back(std::move(line)); }
 
-// Prints a line when what is found changes, and every minute.
+// Prints a line when the answer changes, and every minute.
 class Progress : public waiter::WaitObserver {
  public:
   void AfterPoll(const waiter::PollEvent& poll) override {
