@@ -243,7 +243,7 @@ class DurableWaits {
 
   // Claims no more and gives all waits back, each after its poll or delivery in
   // flight. Then waits until the store no longer counts this worker. Returns
-  // whether it holds nothing anymore, at the latest after `limit`. Without
+  // whether it holds no waits now, at the latest after `limit`. Without
   // threads, call `RunDue` elsewhere at the same time, or pass zero and call it
   // afterwards.
   bool Drain(Duration limit);

@@ -149,7 +149,7 @@ struct HttpOperationStep {
 // | the start                                   | the operation              |
 // | ------------------------------------------- | -------------------------- |
 // | is answered 2xx                             | runs; only GET follows     |
-// | is answered 2xx, and says nothing of an     | has succeeded              |
+// | is answered 2xx, and mentions no            | has succeeded              |
 // | operation                                   |                            |
 // | is refused: 429, or 403 or 503 with a delay | is started again, later    |
 // | reached no server                           | is started again, later    |
