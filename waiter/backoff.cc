@@ -41,7 +41,7 @@ Backoff::Backoff(const BackoffOptions& options)
       decorrelated_(options.jitter.kind() == Jitter::Kind::kDecorrelated) {
   assert(Validate(options, "").ok());
   if (decorrelated_) return;
-  // The first window that cannot grow stands for all later ones.
+  // The first window that cannot grow replaces all later ones.
   for (Window& window : table_) {
     const double ceiling = CeilingInNanoseconds(++table_size_);
     window = WindowUnder(ceiling);

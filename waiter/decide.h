@@ -141,9 +141,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Decision DecideDelay(ActiveWait& wait,
   return DecideNextPoll(wait, now, delay, retry_after, plain);
 }
 
-// Decides what follows the last poll of the report. Its answer came at
-// `answered`; `now` is later by what hooks took. `stop_requested` is called
-// once at most.
+// Decides the step after the last poll of the report. Its answer came at
+// `answered`; `now` is later by the time that hooks took. `stop_requested` is
+// called once at most.
 template <typename Gen, typename StopRequested>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Decision Decide(
     ActiveWait& wait, MonotonicTime answered, MonotonicTime now, Gen& gen,

@@ -65,7 +65,7 @@ std::optional<Delay> DelayByAnswer(ActiveWait& wait) {
 
 std::optional<Delay> DelayBySource(ActiveWait& wait, MonotonicTime now,
                                    absl::BitGenRef gen) {
-  // The backoffs advance once, however often the source calls.
+  // The backoffs advance once, even if the source calls again.
   std::optional<absl::Duration> by_options;
   const auto computed = [&] {
     if (!by_options.has_value()) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The final status of a wait. Its message has one shape for every limit: name,
-// limit, attempts, time, and what the last poll found. A failure begins with
-// the user's own message; name, attempts and time follow it.
+// limit, attempts, time, and the last poll's answer. A failure begins with the
+// user's own message; name, attempts and time follow it.
 
 #ifndef WAITER_FINAL_STATUS_H_
 #define WAITER_FINAL_STATUS_H_

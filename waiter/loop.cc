@@ -101,7 +101,7 @@ NextStep WaitLoop::RefuseToResume(MonotonicTime now, const SavedWait& saved) {
   Close(wait_, StopReason::kInvalidOptions, now,
         absl::InvalidArgumentError(absl::StrCat(
             internal::ToAbsl(name()), ": the saved wait is \"", saved.name,
-            "\"; go on with it under that name, or start anew")));
+            "\"; continue it under that name, or start again")));
   return NextStep::Finish();
 }
 

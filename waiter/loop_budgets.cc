@@ -21,8 +21,8 @@
 namespace waiter::internal {
 namespace {
 
-// Returns what the quota charges for the next poll, given what the last one
-// found; nullopt if the poll is free.
+// Returns the quota's charge for the next poll, given the last one's answer;
+// nullopt if the poll is free.
 std::optional<QuotaUse> NextUse(const ActiveWait& wait) {
   if (wait.report.attempts == 0) return QuotaUse::kFirstPoll;
   switch (wait.state.streak_status) {

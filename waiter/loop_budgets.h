@@ -19,7 +19,7 @@ namespace waiter::internal {
 
 // Pays for the next poll from the quota. If the quota will have the tokens only
 // later, lengthens `delay` by the time until then and raises `min_delay` to it.
-// Returns false if the wait ends in place of the poll.
+// Returns false if the wait ends instead of polling.
 bool BookPoll(ActiveWait& wait, MonotonicTime now, Delay& delay,
               std::chrono::nanoseconds& min_delay);
 
@@ -27,7 +27,7 @@ bool BookPoll(ActiveWait& wait, MonotonicTime now, Delay& delay,
 // rate limiter puts before it.
 std::optional<Delay> LimiterDelay(const ActiveWait& wait, MonotonicTime now);
 
-// Tells the rate limiter what a poll has found.
+// Tells the rate limiter the answer of a poll.
 void UpdateLimiter(const ActiveWait& wait, MonotonicTime now);
 
 // At the end of a wait: gives back the tokens of the last paid poll after a

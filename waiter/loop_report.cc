@@ -53,7 +53,7 @@ WaitIdentity IdentityOf(const ActiveWait& wait) {
 }
 
 // Returns the event of the poll that ended at `poll_ended`. It has an answer if
-// that is recorded, and the poll is not announced any more.
+// that is recorded, and the poll is no longer announced.
 PollEvent EventOf(const ActiveWait& wait, const Poll<>& found) {
   const WaitState& state = wait.state;
   const bool answered = !state.poll_announced;
@@ -122,8 +122,8 @@ void AddToHistory(ActiveWait& wait, MonotonicTime now) {
 }
 
 // Tells the source of the delays how long the operation took. A wait whose
-// first poll succeeds says nothing about delays, and one that ended otherwise
-// says nothing if no poll after its start has found "not ready".
+// first poll succeeds is not evidence of delays, nor is one that ended
+// otherwise if no poll after its start has found "not ready".
 void RecordDuration(const ActiveWait& wait, StopReason reason,
                     MonotonicTime now) {
   const WaitState& state = wait.state;

@@ -187,8 +187,8 @@ absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
   if (phase_.load(std::memory_order_relaxed) != Phase::kLimiting) return now;
   if (cost > bucket_.max_capacity()) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cost is ", cost, "; the rate limiter lets at most ",
-                     bucket_.max_capacity(), " pass at once"));
+        absl::StrCat("cost is ", cost, "; the rate limiter allows at most ",
+                     bucket_.max_capacity(), " at a time"));
   }
   const double wait = bucket_.Acquire(cost, time);
   return wait == 0 ? now : internal::SecondsAfter(now, wait);

@@ -44,8 +44,8 @@ using std::chrono::nanoseconds;
 //   three growths, quota_token
 //   length of the name, name
 //   last_poll, first_error, last_error
-//   what later builds of this version add
-//   CRC-32C of all that precedes, 4 bytes, the low one first
+//   additions of later builds of this version
+//   CRC-32C of the preceding bytes, 4 bytes, the low one first
 //
 // A poll is a byte, which may say that it equals an earlier one, and otherwise
 // status, code, retry_after, length of the text, text.

@@ -340,7 +340,7 @@ class Backoff {
   std::chrono::nanoseconds max_delay_;
   Jitter jitter_;
   bool decorrelated_;
-  // Ordinal of the window that stands for all later ones, if there is one.
+  // Ordinal of the window that replaces all later ones, if there is one.
   int64_t constant_from_ = (std::numeric_limits<int64_t>::max)();
   int64_t table_size_ = 0;
   // The first `table_size_` windows; the others are not initialized.

@@ -82,7 +82,7 @@ struct RetryQuotaOptions {
   //       refusal loses the fraction.
   //   (b) A refusal is followed by the same refill once more.
   //   (c) A wait for tokens takes whole seconds, loses the refill beyond its
-  //       cost, and makes all others queue behind it, also for free polls.
+  //       cost, and makes all others queue behind it, even for free polls.
   bool compatible = false;
 };
 
@@ -148,15 +148,15 @@ class RetryQuota {
   // Takes the cost of `use` and returns the time at which the poll may start:
   // `now`, or later with `kWait`. A poll that costs nothing never waits. The
   // tokens are taken immediately, so the caller holds nothing while it sleeps.
-  // `token` then stands for this cost and forgets an earlier one.
+  // `token` then keeps this cost and forgets an earlier one.
   //
   // If refused, returns nullopt, takes nothing and leaves `token` as it is.
   std::optional<MonotonicTime> Acquire(QuotaUse use, MonotonicTime now,
                                        QuotaToken& token);
 
-  // Gives the cost that `token` stands for back to the quota, up to the
-  // capacity; for a first poll, `success_increment`. Call it when the wait
-  // succeeds. A second call does nothing.
+  // Gives the cost that `token` keeps back to the quota, up to the capacity;
+  // for a first poll, `success_increment`. Call it when the wait succeeds. A
+  // second call does nothing.
   void Release(MonotonicTime now, QuotaToken& token);
 
   // Gives back everything that the last `Acquire` of `token` took, up to the
@@ -166,8 +166,8 @@ class RetryQuota {
   void Refund(MonotonicTime now, QuotaToken& token);
 
   // For a supplier that moves tokens between quotas: adds tokens, up to the
-  // capacity, or takes those that are there, at most `most`, and returns how
-  // many it took. Both amounts must be zero or more.
+  // capacity, or takes the available ones, at most `most`, and returns how many
+  // it took. Both amounts must be zero or more.
   void Deposit(double tokens, MonotonicTime now);
   double Withdraw(double most, MonotonicTime now);
 
@@ -303,8 +303,8 @@ class RateLimiter {
 };
 
 // Learns how many polls per second a server can bear, by the formula at
-// `RateLimiterOptions`. Lets every poll pass until the server throttles for the
-// first time.
+// `RateLimiterOptions`. Delays no poll until the server throttles for the first
+// time.
 //
 // Reads no clock and never sleeps, so a slow caller delays no other caller.
 // Time is measured from the first call.
@@ -313,7 +313,7 @@ class RateLimiter {
 // calls take a lock for a short time.
 class AdaptiveRateLimiter final : public RateLimiter {
  public:
-  // Returns a limiter that lets every poll pass, or the error of `Validate`.
+  // Returns a limiter that delays no poll yet, or the error of `Validate`.
   static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
       const RateLimiterOptions& options);
 
@@ -364,8 +364,8 @@ class AdaptiveRateLimiter final : public RateLimiter {
   // Changes only when the server throttles.
   internal::CubicRate cubic_ ABSL_GUARDED_BY(mutex_);
 
-  // Shares a cache line with the members that `Acquire` writes, not with those
-  // that it reads unlocked.
+  // Shares a cache line with the members that `Acquire` writes, not with the
+  // ones it reads unlocked.
   ABSL_CACHELINE_ALIGNED mutable internal::Mutex mutex_;
   internal::RateBucket bucket_ ABSL_GUARDED_BY(mutex_);
   internal::RateMeter meter_ ABSL_GUARDED_BY(mutex_);

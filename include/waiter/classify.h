@@ -76,7 +76,7 @@ absl::StatusCode CodeOfHttp(int http_status);
 
 // Returns an answer with the class of `http_status`, and `retry_after`. If it
 // is not 2xx, its error has `CodeOfHttp` and the message "HTTP 404: " and
-// `text`. A function that returns `Poll<T>` handles a success by itself.
+// `text`. A function that returns `Poll<T>` must handle a success itself.
 Poll<> FromHttp(int http_status, std::string_view text = {},
                 Duration retry_after = {});
 

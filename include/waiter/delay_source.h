@@ -126,9 +126,10 @@ class DelaySource {
   // Must always return the same.
   virtual bool records_durations() const { return false; }
 
-  // Takes what a wait that ended at `now` saw of its operation. Not called for
-  // a wait that saw nothing: one whose first poll succeeded, or one that ended
-  // otherwise and never found "not ready" after its start.
+  // Takes the duration of the operation, as a wait that ended at `now` observed
+  // it. Not called for a wait that observed nothing: one whose first poll
+  // succeeded, or one that ended otherwise and never found "not ready" after
+  // its start.
   virtual void RecordDuration(const ObservedDuration& /*duration*/,
                               MonotonicTime /*now*/) {}
 };
@@ -217,7 +218,7 @@ class SharedDelaySource {
   }
 
   // As the functions of `DelaySource`, which must be set, with the source
-  // itself in place of null.
+  // itself instead of null.
   SharedDelaySource ForOperation(std::string_view operation,
                                  Clock& clock) const {
     return OrThis(source_->ForOperation(operation, clock));

@@ -204,7 +204,7 @@ WaitToken SaveWait(const WaitState& state, const WaitReport& report,
 // before the wait was restored may be before the beginning of the scale of
 // `now.monotonic`.
 //
-//   // In place of `WaitLoop::Start`, in another process:
+//   // Instead of `WaitLoop::Start`, in another process:
 //   waiter::SavedWait saved = waiter::RestoreWait(
 //       token, {clock.MonotonicNow(), clock.TimeNow()});
 //   waiter::NextStep step = loop.Resume(now, std::move(saved), stop);
@@ -241,7 +241,7 @@ struct ActiveWait {
 //
 // `now` must not step back from call to call. `stop_requested` returns whether
 // the wait should end; the loop calls it at the start, after each answer and
-// after each sleep. Hooks and the delay source of the options run inside of the
+// after each sleep. Hooks and the delay source of the options run inside the
 // calls below. No call blocks, and memory does not grow with the number of
 // polls, except for a history.
 class WaitLoop {
@@ -266,9 +266,9 @@ class WaitLoop {
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
 
-  // In place of `Start`: resumes a wait that was saved, at the end of its
-  // sleep, or immediately if that is over. Ends with `kInvalidOptions` if the
-  // saved wait has another name than this one.
+  // Instead of `Start`: resumes a wait that was saved, at the end of its sleep,
+  // or immediately if that is over. Ends with `kInvalidOptions` if the saved
+  // wait has another name than this one.
   NextStep Resume(MonotonicTime now, SavedWait saved,
                   StopRequested stop_requested);
 
@@ -287,7 +287,7 @@ class WaitLoop {
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
   // Requests a poll during a sleep. The delays grow from their beginning again.
-  // Returns the step in place of the sleep: a poll, or a shorter sleep that
+  // Returns the step that replaces the sleep: a poll, or a shorter sleep that
   // keeps `min_delay` and the server's `retry_after`. Returns nullopt if the
   // sleep continues, because a quota, a limiter or `retry_after` decided it or
   // because it confirms a success.
@@ -301,7 +301,7 @@ class WaitLoop {
 
   // Ends a wait whose state the driver has saved, for another loop to resume.
   // Tells the observer, as `End` with `kCancelled` does, but neither the
-  // budgets nor the learned delays: what was paid for the next poll is in the
+  // budgets nor the learned delays: the payment for the next poll is in the
   // state.
   void EndSuspended(MonotonicTime now, bool unanswered);
 

@@ -49,13 +49,13 @@ enum class SleepReason : uint8_t {
   kServerError,
   kThrottled,
   kRetryAfter,   // The server's `retry_after`.
-  kDelaySource,  // `WaitOptions::delay_source`, in place of all delays.
+  kDelaySource,  // `WaitOptions::delay_source`, instead of all delays.
   kRetryQuota,   // `BudgetOptions::retry_quota` had to be refilled.
   kRateLimit,    // `BudgetOptions::rate_limiter`.
   kConfirming,   // A success that must hold.
   kFinalPoll,    // The last poll was moved to the deadline.
   kResumed,      // The rest of the sleep of a saved wait.
-  kLearned,      // `WaitOptions::delay_source`, in place of `backoff`.
+  kLearned,      // `WaitOptions::delay_source`, instead of `backoff`.
   kAnswer,       // `TryAgainAfter`, an answer of the status function.
 };
 
@@ -162,8 +162,8 @@ class WaitObserver {
   virtual void OnDone(const WaitIdentity& /*wait*/,
                       const WaitReport& /*report*/) {}
 
-  // Hooks that are called for every poll. A wait skips those that are false,
-  // which makes it cheaper. Asked once, when its policy or `Waiter` is made.
+  // Hooks that are called for every poll. A wait skips false ones, which makes
+  // it cheaper. Asked once, when its policy or `Waiter` is made.
   struct PollHooks {
     bool before_poll = true;
     bool after_poll = true;

@@ -274,9 +274,8 @@ struct WaitOptions {
 
   // Time that the whole wait may take, from its start. Has no default, because
   // only the caller knows it: a wait with neither `timeout` nor `deadline` is
-  // an error, and `absl::InfiniteDuration()` waits for ever. Zero or less:
-  // polls once. No sleep passes this time; exactly one last poll is made at its
-  // end.
+  // an error, and `absl::InfiniteDuration()` waits forever. Zero or less: polls
+  // once. No sleep passes this time; exactly one last poll is made at its end.
   OptionalDuration timeout = std::nullopt;
 
   // The same limit as a point in time; the earlier of the two applies. It is
@@ -303,7 +302,7 @@ struct WaitOptions {
   // delay_source.h. Called on every thread that runs such a wait.
   SharedDelaySource delay_source = nullptr;
 
-  // Groups of options; each type above says what they are for.
+  // Groups of options; see each type above.
   ErrorOptions errors = {};
   BudgetOptions budgets = {};
   ConfirmOptions confirm = {};

@@ -239,19 +239,18 @@ class WaitPolicy {
 // `polls.first_delay` comes first. If `options` are invalid, returns the error
 // of `Validate`.
 //
-// Ignores the observer, the history and `on_checkpoint` of the options. In
-// place of budgets that other waits may share, uses full ones with the same
-// options. Learned delays learn nothing from it. Never sleeps, and takes time
-// in proportion to the number of delays. Reads the wall clock only for an
-// absolute `deadline`.
+// Ignores the observer, the history and `on_checkpoint` of the options. Uses
+// full budgets with the same options instead of shared ones. Learned delays
+// learn nothing from it. Never sleeps, and takes time in proportion to the
+// number of delays. Reads the wall clock only for an absolute `deadline`.
 absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);
 
 // The same for a policy, for callers that compute many schedules of one policy.
-// Requires `policy.status().ok()` and nothing of what the other ignores or
-// replaces. Learned delays must be without recording. Thread-safe, if each
-// thread has its own generator.
+// Requires `policy.status().ok()` and a policy without options that the other
+// ignores or replaces. Learned delays must be without recording. Thread-safe,
+// if each thread has its own generator.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

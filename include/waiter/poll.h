@@ -140,7 +140,7 @@ class Poll<void> {
     return delay_;
   }
 
-  // Returns this answer with the delay of `TryAgainAfter` in place of a
+  // Returns this answer with the delay of `TryAgainAfter` instead of a
   // `retry_after` if it is "not ready", and unchanged otherwise.
   Poll WithNextDelay(Duration delay) &&;
 

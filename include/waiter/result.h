@@ -61,7 +61,7 @@ std::string_view StopReasonName(StopReason reason);
 
 // Returns the limit that ended a wait, if `status` is its kResourceExhausted
 // error or a copy of that, otherwise nullopt. It tells the limit of a wait
-// inside of a status function from the throttling of a service.
+// inside a status function from the throttling of a service.
 std::optional<StopReason> LimitOf(const absl::Status& status);
 
 // One poll of a report's history.
@@ -75,8 +75,8 @@ struct PollRecord {
 };
 
 // Everything about a wait except its value: why it ended, how many polls it
-// made, how long it took, and what the polls found. A wait on a `WaitEngine`
-// with `ReportLevel::kLean` fills in less; see engine/engine.h.
+// made, how long it took, and the polls' answers. A wait on a `WaitEngine` with
+// `ReportLevel::kLean` fills in less; see engine/engine.h.
 struct WaitReport {
   StopReason reason = StopReason::kInvalidOptions;
 
@@ -85,7 +85,7 @@ struct WaitReport {
   // threw. The error's message is followed by the name of the wait, the number
   // of attempts and the time; the error itself is `last_poll.error()`. For
   // every limit, the message has one shape: the name of the wait, the limit,
-  // the number of attempts, the time, and what the last poll found:
+  // the number of attempts, the time, and the last poll's answer:
   //
   //   vm FAILED (instance i-0abc, after 3 attempts in 12s)
   //   instance i-0abc: timeout of 5m reached after 9 attempts in 5m; last
@@ -174,8 +174,8 @@ class [[nodiscard]] WaitResultBase {
   StopReason reason() const { return report_.reason; }
 
   // Returns OK, or an error with the code of `reason()`; `StopReason` lists the
-  // codes. If a limit ended the wait, the message names it and what the last
-  // poll found; `WaitReport::status` has the details.
+  // codes. If a limit ended the wait, the message names it and the last poll's
+  // answer; `WaitReport::status` has the details.
   const absl::Status& status() const& { return report_.status; }
   // Returns by value, so that `wait.Wait().status()` does not dangle.
   absl::Status status() && { return std::move(report_.status); }

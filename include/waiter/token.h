@@ -22,7 +22,7 @@
 //   }
 //
 // After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, the
-// token stays for the next process, because what it waits for has not ended.
+// token stays for the next process, because the operation has not ended.
 //
 // A wait that continues has the attempts, the counts, the errors, the elapsed
 // time, the deadline and the growth of its delays from before. It makes its
@@ -30,11 +30,11 @@
 // poll that was in progress is made again. If the deadline has passed, one last
 // poll follows.
 //
-// It does not have the history, payloads of statuses, and what is not in a
-// token: options, observer, status function. Its limits and delays come from
-// the options that it continues with, except for the deadline. Messages are cut
-// to 200 bytes. The token of a budget is kept, so that a success gives back
-// what the wait had paid, but not the budget.
+// It does not have the history, payloads of statuses, options, observer and
+// status function. Its limits and delays come from the options that it
+// continues with, except for the deadline. Messages are cut to 200 bytes. The
+// token of a budget is kept, so that a success gives back the wait's payment,
+// but not the budget.
 //
 // `WaitHandle::Suspend` ends a wait of an engine and returns its token.
 // `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
@@ -67,8 +67,8 @@ class TokenCodec;
 }  // namespace internal
 
 // A value; usually 60 to 150 bytes, at most `kMaxSize`. The bytes contain the
-// name of the wait and what the last polls said. They are no secret key: who
-// can write them can change the wait.
+// name of the wait and the answers of the last polls. They are no secret key:
+// who can write them can change the wait.
 class WaitToken {
  public:
   static constexpr size_t kMaxSize = 1024;

@@ -51,8 +51,8 @@
 
 namespace waiter {
 
-// Lets another thread cut the sleep of a blocking wait short, because it knows
-// that a poll is worthwhile now:
+// Enables another thread to cut the sleep of a blocking wait short, because it
+// knows that a poll is worthwhile now:
 //
 //   waiter::PollNotifier changed;
 //   std::jthread watcher([&](std::stop_token stop) {
@@ -64,7 +64,7 @@ namespace waiter {
 // answer. A wait on an engine has `WaitHandle::PollNow` instead.
 
 // Thread-safe. Any number of waits may use a notifier, at the same time too.
-// Must outlive them, or a copy must: copies stand for the same notifier.
+// Must outlive them, or a copy must: copies are the same notifier.
 class PollNotifier {
  public:
   PollNotifier();
@@ -89,7 +89,7 @@ class PollNotifier {
   uint64_t count() const;
 
   // Sleeps by `clock` as `Clock::SleepUntil` does, and also returns once the
-  // number of calls is not `count` any more. Returns whether it is not.
+  // number of calls is no longer `count`. Returns whether that is so.
   bool SleepUntil(Clock& clock, MonotonicTime wake_up,
                   const waiter::stop_token& stop, std::string_view who,
                   uint64_t count) const;
@@ -107,10 +107,10 @@ struct RunOptions {
   // A request ends the wait.
   waiter::stop_token stop = {};
 
-  // Lets another thread end the sleeps. Not owned; must outlive the wait.
+  // Enables another thread to end the sleeps. Not owned; must outlive the wait.
   const PollNotifier* notifier = nullptr;
 
-  // Generator of the delays, in place of the wait's own. For tests of exact
+  // Generator of the delays, instead of the wait's own. For tests of exact
   // delays. Not owned; must outlive the wait.
   std::optional<absl::BitGenRef> gen = std::nullopt;
 

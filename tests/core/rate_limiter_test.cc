@@ -182,8 +182,8 @@ TEST(AdaptiveRateLimiterTest, CostAboveTheCapacityIsAnImmediateError) {
 
   EXPECT_THAT(limiter->Acquire(kStart, 10.5).status(),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("cost is 10.5; the rate limiter lets at most "
-                                 "10 pass at once")));
+                       HasSubstr("cost is 10.5; the rate limiter allows at "
+                                 "most 10 at a time")));
   EXPECT_EQ(*limiter->Acquire(kStart, 10), At(1));
 }
 

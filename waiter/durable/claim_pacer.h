@@ -37,8 +37,8 @@ namespace waiter::internal {
 //   - Each claim is for at least half of the waits that the name may have due
 //     and not polled, unless a limit is lower: small claims cost as much as
 //     large ones.
-//   - That number follows what the worker can poll within half a second of a
-//     claim. The worker leaves other waits to other workers.
+//   - That number follows the number of polls that the worker can make within
+//     half a second of a claim. The worker leaves other waits to other workers.
 class ClaimPacer {
  public:
   struct Name {
@@ -58,7 +58,7 @@ class ClaimPacer {
   // Returns the number of the name, from 0. The numbers of its partitions
   // follow the numbers of earlier names' partitions.
   size_t AddName(const Name& name);
-  // Lets the partitions of a name be claimed from. Later calls do nothing.
+  // Allows claims from the partitions of a name. Later calls do nothing.
   void Open(size_t name);
 
   // Returns a claim to be sent now; nullopt if none is due or has room.

@@ -142,7 +142,7 @@ class Mover : public std::enable_shared_from_this<Mover> {
     }
     if (due_.empty()) return NextScan();
     pass_found_any_ = true;
-    // Only what is due can be claimed.
+    // Only due waits can be claimed.
     from_->Signal(std::move(request),
                   Then<std::vector<StoredWait>>(&Mover::OnNotified));
   }

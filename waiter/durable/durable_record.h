@@ -49,7 +49,7 @@ struct DurableRecord {
 
   std::string Encode() const;
 
-  // Returns what follows the phase and the time, for `EnqueueItem::record`.
+  // Returns the record after the phase and the time, for `EnqueueItem::record`.
   std::string EncodeRest() const;
 };
 

@@ -4,10 +4,10 @@
 // The functions of `DurableWaits`: the mutex, the timers, and the calls of the
 // store and the engine. Other classes decide what to do:
 //
-//   LeasedWait    what an event means for a wait
+//   LeasedWait    the meaning of an event for a wait
 //   ClaimPacer    when to claim waits, and how many
 //   Membership    heartbeats, and how often to claim from a partition
-//   SettleQueue   what to write, and what a reply means
+//   SettleQueue   what to write, and the meaning of a reply
 //   SuspectLine   which suspect is polled
 //   Registration  the program's functions, on the engine
 //
@@ -62,7 +62,7 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
   absl::Status Register(Registration::Spec spec);
   void Start();
   bool Drain(absl::Duration limit);
-  // Releases what is not being polled, and ends all waits. Callbacks of the
+  // Releases waits that are not being polled, and ends all. Callbacks of the
   // store that come later do nothing.
   void Stop();
   DurableWaitsState State() const;
@@ -121,8 +121,8 @@ class DurableWorker : public std::enable_shared_from_this<DurableWorker> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Entry& entry, const WaitReport& report, std::string value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Applies an event, and does what the new state asks for, which may erase
-  // `entry`. Returns whether the state allowed the event.
+  // Applies an event, and makes the call that the new state needs, which may
+  // erase `entry`. Returns whether the state allowed the event.
   bool Apply(Entry& entry, Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Suspend(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Entry* Find(const NameState& name, std::string_view key);

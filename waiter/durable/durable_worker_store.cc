@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The calls that a worker makes to its store, and what it does with replies.
+// A worker's calls to its store, and its handling of replies.
 
 #include <algorithm>
 #include <chrono>
@@ -304,7 +304,7 @@ void DurableWorker::OnSettled(size_t partition, MonotonicTime sent,
   }
 }
 
-// Marks the next suspect in the store, and then lets it be polled.
+// Marks the next suspect in the store, and then allows its polls.
 void DurableWorker::MarkNextSuspect() {
   while (const std::optional<Suspect> suspect = suspects_.Next()) {
     const Entry* const entry =

@@ -73,7 +73,7 @@ class LeasedWait {
     kSkip,       // Its result can be delivered, and there is no handler.
     kAccepted,   // The handler took the result.
     kRefused,    // The handler did not take it, or was not called.
-    kWritten,    // The store did what the state asks for.
+    kWritten,    // The store did the write that the state needs.
     kLose,       // Another worker may hold it.
   };
 

@@ -62,12 +62,12 @@ void AddFaults(const Info& info, WaitServer& server) {
     server.faults.push_back(absl::StrCat(
         "maxmemory-policy is ", policy,
         ": the server deletes waits when its memory is full, and workers "
-        "refuse it; set it to noeviction, also in its file"));
+        "refuse it; set it to noeviction, now and in its file"));
   }
   if (info.Text("aof_enabled") == "0") {
     server.faults.emplace_back(
         "appendonly is no: a restart loses what changed since the last "
-        "snapshot; set it to yes, also in its file");
+        "snapshot; set it to yes, now and in its file");
   }
   if (info.Text("aof_last_write_status") == "err") {
     server.faults.emplace_back(

@@ -30,7 +30,7 @@ namespace waiter::internal {
 
 // Thread-compatible. Invariants:
 //   - A wait is queued at most once: while `wants_write`. Its state when it is
-//     sent decides what is sent, so a later write replaces an earlier one.
+//     sent decides the write, so a later write replaces an earlier one.
 //   - A wait whose write is in flight stays queued until the reply.
 //   - Nothing is sent for a wait that is lost.
 class SettleQueue {
@@ -75,8 +75,8 @@ class SettleQueue {
   // everything waits for replies.
   Batch Take(size_t partition, MonotonicTime now);
 
-  // Returns what the reply to a batch, or an error in its place, means for its
-  // waits. New leases end at `lease_end`. After an error, writes other than
+  // Returns the meaning of the reply to a batch, or of an error instead, for
+  // its waits. New leases end at `lease_end`. After an error, writes other than
   // renewals are sent again while their leases last; if the store had done such
   // a write, it reports the wait as lost.
   std::vector<Outcome> OnReply(size_t partition, const std::vector<Sent>& sent,

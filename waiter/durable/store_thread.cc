@@ -117,7 +117,7 @@ class StoreThread::Loop {
            timers_.begin()->first <= GetRealClock().MonotonicNow();
   }
 
-  // Runs the timers that are due. Those that they add come after the calls.
+  // Runs the timers that are due. Timers that they add come after the calls.
   void RunTimers() {
     std::vector<std::function<void()>> due;
     {

@@ -98,7 +98,7 @@ void EngineRequests::Answer(const EngineTicket& ticket,
   answer->record = ticket.wait.record;
   answer->generation = ticket.wait.generation;
   answer->attempt = ticket.attempt;
-  // An answer that is given inside of the status function is in time.
+  // An answer that is given inside the status function is in time.
   answer->at_once = WorkerThread::current() == &worker_ &&
                     TaskScope::IsInside(*ticket.wait.record);
   Post([&](EngineMail& mail) {

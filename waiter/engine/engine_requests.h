@@ -111,7 +111,7 @@ class EngineRequests {
   // the calling thread is in the task, returns immediately; the task is
   // destroyed when the thread leaves it.
   void Abandon(EngineRecord& record, Generation generation);
-  // Frees the task of an abandoned wait. The caller is inside of it.
+  // Frees the task of an abandoned wait. The caller is inside it.
   void FreeAbandoned(EngineRecord& record, Generation generation);
   // Posts the answer to a poll.
   void Answer(const EngineTicket& ticket, std::unique_ptr<EngineAnswer> answer);
@@ -142,11 +142,11 @@ class EngineRequests {
   void WakeThread() {
     mailbox_.Post([](EngineMail&) {});
   }
-  // Blocks until the worker is inside of `Rest` and has no mail. Returns
-  // whether mail has come since the call before.
+  // Blocks until the worker is inside `Rest` and has no mail. Returns whether
+  // mail has come since the call before.
   bool AwaitRest() { return mailbox_.AwaitRest(); }
-  // Refuses requests from now on. Afterwards the clock is not read any more,
-  // and `wake` is neither called nor held.
+  // Refuses requests from now on. Afterwards the clock is no longer read, and
+  // `wake` is neither called nor held.
   void Close();
 
  private:

@@ -111,7 +111,7 @@ void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
 
 // Marks this thread as the worker's until the result is destroyed.
 WorkerThread::Scope EngineWorker::Enter() {
-  // Another engine may run on this thread, inside of a function of this one.
+  // Another engine may run on this thread, inside a function of this one.
   if (WorkerThread::current() == this || in_round_) {
     Die("WaitEngine::Run or RunDue was called by one of its own waits; call it "
         "outside of status functions and callbacks");

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One thread's share of a `WaitEngine`: the driver of `WaitLoop` for very many
-// waits. Only its thread touches them. The parts keep the state, and each says
-// in its header what it guarantees:
+// waits. Only its thread touches them. The parts keep the state, and the header
+// of each has its guarantees:
 //
-//   EngineRequests   what other threads, and the waits themselves, ask for
+//   EngineRequests   requests of other threads and of the waits themselves
 //   WaitStepper      the steps of one wait
-//   ExecutorBridge   what runs on the user's executor
+//   ExecutorBridge   the polls on the user's executor
 //   WorkerShutDown   the end
 //
 // The worker has the order of a round: requests, new waits, waits that are
@@ -44,8 +44,8 @@ class EngineWorker {
   EngineWorker(const WaitEngineOptions& options, int ordinal,
                std::shared_ptr<const std::atomic<bool>> engine_ends);
 
-  // Returns the worker whose thread this is. On another thread that is inside
-  // of a function of a wait, returns the worker of that wait; otherwise null.
+  // Returns the worker whose thread this is. On another thread that is inside a
+  // function of a wait, returns the worker of that wait; otherwise null.
   static const EngineWorker* Current();
 
   // Returns how often a blocking wait has slept on the worker's thread.
@@ -66,10 +66,10 @@ class EngineWorker {
   void GiveBack(EngineRecord& record) { pool_.GiveBack(record); }
   // The handle of the wait has a reference. The handle removes it, or the end
   // of the wait does if the handle was detached before. The caller may free the
-  // worker's last reference as soon as the wait ends, also before this call
+  // worker's last reference as soon as the wait ends, even before this call
   // returns.
   void Start(EngineRecord& record, PendingStart pending_start);
-  // In place of `Start`, for many waits: `Prepare` for each, which the calling
+  // Instead of `Start`, for many waits: `Prepare` for each, which the calling
   // thread may undo, then `requests().StartAll`.
   void Prepare(EngineRecord& record, PendingStart pending_start);
   // Takes the first record out of a queue that is not empty.
@@ -88,16 +88,16 @@ class EngineWorker {
   // The end of the worker, in the order of these calls, by the destructor of
   // the engine. Waits and their functions may start waits until the last.
 
-  // Terminates the program with a message if this thread is inside of a
-  // function of one of the worker's waits.
+  // Terminates the program with a message if this thread is inside a function
+  // of one of the worker's waits.
   void RequireOutside() const;
-  // Ends all waits, also those that come from now on, and requests a stop of
-  // the poll in progress. Does not call `WaitEngineOptions::wake`.
+  // Ends all waits, including later ones, and requests a stop of the poll in
+  // progress. Does not call `WaitEngineOptions::wake`.
   void BeginShutDown();
   // Blocks until no wait is left. Returns whether there was one, or any request
   // of another thread, since the last call.
   bool AwaitShutDown();
-  // Ends the thread. Afterwards the clock is not read any more, and `wake` not
+  // Ends the thread. Afterwards the clock is no longer read, and `wake` not
   // called. Before this call, no removal of a reference deletes the worker.
   void EndShutDown();
 

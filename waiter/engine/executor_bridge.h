@@ -9,11 +9,11 @@
 //   worker.Answer(...)  // The answer comes as a request.
 //
 // Invariants:
-//  * Each poll is answered exactly once: with what the status function
-//    returned, or with a failure if the executor destroys or refuses it; never
+//  * Each poll is answered exactly once: with the result of the status
+//    function, or with a failure if the executor destroys or refuses it; never
 //    if its wait ended, or must end, before the poll began.
-//  * If the executor destroys a poll inside of `Poll`, the answer is given
-//    after the executor has returned, with its exception if it threw one.
+//  * If the executor destroys a poll inside `Poll`, the answer is given after
+//    the executor has returned, with its exception if it threw one.
 //  * `on_failure` is called exactly once, whatever the executor does.
 
 #ifndef WAITER_ENGINE_EXECUTOR_BRIDGE_H_

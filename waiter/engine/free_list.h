@@ -16,8 +16,8 @@
 // then.
 //
 // Invariants:
-//  * An object is popped by one thread. What a thread did before it pushed an
-//    object is visible to the thread that pops it.
+//  * An object is popped by one thread. The writes of a thread before it pushed
+//    an object are visible to the thread that pops it.
 //  * Each push changes the tag next to the head. So if the head has not
 //    changed, neither have the objects below it: to become the head again, an
 //    object that was popped must be pushed. The tag repeats after 2^32 pushes.
@@ -63,7 +63,7 @@ class BasicFreeList {
                                           std::memory_order_relaxed));
   }
 
-  // If the stack is empty, adds the object and all that are linked to it.
+  // If the stack is empty, adds the object and all objects linked to it.
   // Returns whether it did.
   bool PushIfEmpty(uint32_t index) {
     uint64_t head = head_.load(std::memory_order_relaxed);

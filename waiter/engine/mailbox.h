@@ -19,10 +19,10 @@
 //   for (auto& mailbox : mailboxes) mailbox.Close();
 //
 // When a whole pass of `AwaitRest` returns false, every thread was at rest when
-// that pass began, so none of them can post any more.
+// that pass began, so none of them can still post.
 //
 // A worker that does not sleep here, because an event loop runs it, has a hook
-// that announces mail. The loop then lets the worker take it.
+// that announces mail. The loop then has the worker take it.
 //
 // Invariants:
 //  * A post wakes the worker. Nothing is lost between the worker's last look
@@ -101,8 +101,8 @@ class BasicMailbox {
 
   // For the owner.
 
-  // Blocks until the worker is inside of `Rest` and has no mail. Returns
-  // whether mail has come since the call before.
+  // Blocks until the worker is inside `Rest` and has no mail. Returns whether
+  // mail has come since the call before.
   bool AwaitRest() {
     const Lock lock(mutex_);
     while (sleep_ != SleepKind::kRest || has_mail()) at_rest_.Wait();
@@ -175,9 +175,9 @@ class BasicMailbox {
  private:
   enum class SleepKind : uint8_t { kAwake, kTimed, kByToken, kRest };
 
-  // Sets the flag and wakes the worker, or stores in `wake` what the caller
-  // must stop, without the lock, to wake it. Returns whether this is the first
-  // mail since the last `Take`.
+  // Sets the flag and wakes the worker, or stores in `wake` the source that the
+  // caller must stop, without the lock, to wake it. Returns whether this is the
+  // first mail since the last `Take`.
   bool Announce(StopSource& wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     disturbed_ = true;
     if (has_mail_.load(std::memory_order_relaxed)) return false;

@@ -96,7 +96,7 @@ class RecordCodec {
     body(loop, scratch_);
   }
 
-  // In place of `WithLoop`, for one call of the loop of a plain wait.
+  // Instead of `WithLoop`, for one call of the loop of a plain wait.
   ABSL_ATTRIBUTE_ALWAYS_INLINE WaitLoop MakePlainLoop(
       const EngineRecord& record, const WaitPolicy& policy, MonotonicTime now) {
     return {policy, scratch_, [&] { return Unpack(record, now); }};
@@ -112,7 +112,7 @@ class RecordCodec {
   // Returns the report of a plain wait, for its poll.
   WaitReport& plain_report() { return scratch_; }
 
-  // Completes that report after the poll, except what the poll has found.
+  // Completes that report after the poll, except for the poll's answer.
   void RestoreReport(const EngineRecord& record) {
     scratch_.attempts = record.attempts;
     if (full_reports_) {
@@ -158,7 +158,7 @@ class RecordCodec {
     }
   }
 
-  // Stores what the end of a sleep has changed in a plain wait.
+  // Stores the changes that the end of a sleep made to a plain wait.
   void PackWakeUp(EngineRecord& record, const WaitState& state) const {
     if (!full_reports_) return;
     auto& full = static_cast<FullEngineRecord&>(record);

@@ -4,7 +4,7 @@
 // The gate to the task of a wait, that is, to its status function and callback.
 // Three parties meet there: the worker that drives the wait, the owner of its
 // handle, and a thread of an executor that polls. One atomic word settles who
-// is inside, and carries what the owner wants:
+// is inside, and carries the requests of the owner:
 //
 //   worker or executor            owner of the handle
 //   ------------------            -------------------
@@ -39,7 +39,7 @@
 
 namespace waiter::internal {
 
-// Identifies one wait among all that use the same record.
+// Identifies one wait among all waits that use the same record.
 using Generation = uint64_t;
 
 // Duty of the owner of a handle that abandons its wait.
@@ -48,7 +48,7 @@ enum class AbandonOutcome : uint8_t {
   kEnded,
   // Free the task, then call `SetFreed` and tell the worker.
   kFree,
-  // Nothing: the caller is inside of the task, and frees it on leaving.
+  // Nothing: the caller is inside the task, and frees it on leaving.
   kFreedOnLeaving,
 };
 
@@ -197,7 +197,7 @@ class BasicTaskGate {
     }
   }
 
-  // Ends the wait: no reference to it is valid any more. Returns whether its
+  // Ends the wait: references to it are no longer valid. Returns whether its
   // handle was detached before.
   bool Close() {
     const uint64_t word = word_.exchange(generation() + kOneGeneration,

@@ -205,7 +205,7 @@ bool WaitStepper::BeginPlain(EngineRecord& record) {
   return polls;
 }
 
-// Lets a requested poll end the sleep of a wait. A wait that does not sleep
+// Ends the sleep of a wait for a requested poll. A wait that does not sleep
 // looks at the request when it is about to.
 void WaitStepper::Notify(EngineRecord& record) {
   if (record.phase != Phase::kSleeping || !record.gate.poll_requested() ||
@@ -488,8 +488,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void WaitStepper::Sleep(
   timers_.Set(record, now, wake_up, latest);
 }
 
-// Lets a requested poll take the place of a sleep, or of a part of it. Returns
-// whether the step has changed.
+// Replaces a sleep, or a part of it, by a requested poll. Returns whether the
+// step has changed.
 bool WaitStepper::ShortenSleep(EngineStep& step) {
   const std::optional<NextStep> next = step.loop_->OnNotified(
       poll_clock_.now(), [&] { return StopRequested(step.record_); });
@@ -546,7 +546,7 @@ void WaitStepper::Suspend(std::unique_ptr<SuspendRequest> request) {
       WAITER_TRY { request->suspended(std::move(token)); }
       WAITER_CATCH(...) { OnException(step, std::current_exception()); }
     }
-    // Inside of the task, so that the destructor of the handle awaits it.
+    // Inside the task, so that the destructor of the handle awaits it.
     request = nullptr;
     Finish(step);
   });

@@ -11,7 +11,7 @@
 // sets its timer.
 //
 // Invariants:
-//  * Functions and hooks of a wait run inside of its gate and of a `TaskScope`.
+//  * Functions and hooks of a wait run inside its gate and a `TaskScope`.
 //  * Between two steps the record holds the whole state of the wait. The wait
 //    is then in exactly one place: among the ready ones, under a timer or
 //    asleep forever, with a poll whose answer comes as a request, or held for a

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The work of the calling thread for the workers of engines: whose rounds it
-// runs, and which waits' functions it is inside of. A thread may be inside of
+// runs, and which waits' functions it is inside. A thread may be inside
 // several, because a callback may free another task and run another engine.
 //
 //   const WorkerThread::Scope rounds(&worker, &worker_sleeps);
@@ -85,7 +85,7 @@ class WorkerThread {
   static constinit thread_local const EngineWorker* waking_;
 };
 
-// Says that the thread is inside of the task of a record.
+// Says that the thread is inside the task of a record.
 class [[nodiscard]] TaskScope {
  public:
   TaskScope(const EngineWorker& worker, const EngineRecord& record)

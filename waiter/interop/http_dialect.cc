@@ -215,8 +215,8 @@ std::vector<std::string_view> Flattened(
   return flat;
 }
 
-// Returns the words at `path` in `json`; arrays stand for their elements. An
-// element without a word has an empty one.
+// Returns the words at `path` in `json`; arrays mean their elements. An element
+// without a word has an empty one.
 std::vector<std::string> WordsAt(std::string_view json, std::string_view path) {
   std::vector<std::string_view> values = Flattened({json});
   for (const std::string_view step : JsonSteps(path)) {

@@ -51,7 +51,7 @@ struct OperationState {
   bool has_word = false;
 };
 
-// A dialect, and what it was recognized by; `kAuto` if it was not.
+// A dialect, and the evidence for it; `kAuto` if it was not.
 struct RecognizedDialect {
   HttpDialect dialect = {};
   std::string reason = {};

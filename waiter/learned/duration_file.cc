@@ -188,7 +188,7 @@ absl::Status DurationFile::ReadNews() {
   lines_ += std::count(text->begin(), text->end(), '\n');
   if (!text->empty()) {
     if (read_ > 0) *text = absl::StrCat(internal::kDurationsHeader, *text);
-    // A shortened file has what the model knew, and perhaps more.
+    // A shortened file has the model's durations, and perhaps more.
     if (std::exchange(skips_known_, false)) {
       *text = WithoutLinesOf(*text, model_->ToText());
     }

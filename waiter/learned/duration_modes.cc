@@ -296,7 +296,7 @@ class Fitter {
   double weight_ = 0;
   std::vector<double> mass_;
   std::vector<std::vector<double>> parts_;  // The mass of each mode.
-  // The observations, weighted also by how exactly each is known: one over the
+  // The observations, also weighted by how exactly each is known: one over the
   // variance of its interval.
   std::vector<ObservedCells> precise_;
 };

@@ -30,8 +30,9 @@ struct DurationMode {
 
 struct ModesFit {
   std::vector<DurationMode> modes;
-  // Logarithm of the probability of the observations, less what the number of
-  // parameters costs (Schwarz, "Estimating the Dimension of a Model", 1978).
+  // Logarithm of the probability of the observations, less the cost of the
+  // number of parameters (Schwarz, "Estimating the Dimension of a Model",
+  // 1978).
   double score = 0;
 };
 

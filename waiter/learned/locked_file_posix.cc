@@ -60,7 +60,7 @@ struct LockedFile::System {
     return system;
   }
 
-  // Lets the same users write, as far as this user may grant it.
+  // Allows the same users to write, as far as this user may grant it.
   absl::Status TakePermissionsOf(const System& other,
                                  const std::string& path) const {
     struct stat taken = {};

@@ -23,7 +23,7 @@
 namespace waiter::internal {
 
 // The operation ended within one of the cells from `first` to `last`. The cell
-// after the grid stands for all times after it.
+// after the grid covers all times after it.
 struct ObservedCells {
   size_t first;
   size_t last;

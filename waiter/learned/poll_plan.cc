@@ -142,7 +142,7 @@ class Planner {
   }
 
   // Time of the first poll between the start and the poll that the model wants;
-  // zero if no such poll is needed. From there on the limit of their ratio
+  // zero if no such poll is needed. From this time, the limit of their ratio
   // decides how many there are.
   double First() const { return first_; }
 
@@ -332,7 +332,7 @@ class Planner {
   const double max_ratio_;
   double polls_per_second_ = 1;
   double first_ = 0;
-  EarlyLooks looks_;             // From there on.
+  EarlyLooks looks_;             // From `first_`.
   Window wanted_;                // The first poll that the model wants.
   std::vector<double> times_;    // Edges of the grid.
   std::vector<double> ended_;    // Probability of an end before the edge.

@@ -46,7 +46,7 @@ struct PollTable {
   // The first poll that the model wants.
   float wanted_earliest = 0;
   float wanted_latest = 0;
-  // Delay at the end of what is known, and that end.
+  // Delay at the end of the known durations, and that end.
   float last_delay = 0;
   float end = 0;
   // In the order of their times.

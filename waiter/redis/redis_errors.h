@@ -17,7 +17,7 @@ bool IsUnknownScript(std::string_view error);
 
 // Returns the status for an error reply. Its message names `address`.
 //
-//   LOADING BUSY READONLY MASTERDOWN       kAborted: passes by itself, and the
+//   LOADING BUSY READONLY MASTERDOWN       kAborted: it is temporary, and the
 //   CLUSTERDOWN TRYAGAIN NOREPLICAS          script had no effect
 //   OOM                                    kResourceExhausted
 //   NOAUTH WRONGPASS                       kUnauthenticated

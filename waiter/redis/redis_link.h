@@ -82,7 +82,7 @@ class RedisLink {
   // connections fail, calls fail.
   void Add(RedisCall call);
 
-  // Does what is due.
+  // Does the work that is due.
   void Work(MonotonicTime now);
   MonotonicTime NextWork() const;
 

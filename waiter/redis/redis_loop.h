@@ -68,7 +68,7 @@ class RedisLoop : public std::enable_shared_from_this<RedisLoop>,
 
   // Gives the call to a link, or answers it now or later.
   virtual void Route(RedisCall call) = 0;
-  // Does what is due, before the links do.
+  // Does the work that is due, before the links do.
   virtual void Work(MonotonicTime now) = 0;
   virtual MonotonicTime NextWork() const = 0;
   // The end: answers all calls that no link has.

@@ -44,8 +44,8 @@ struct SlotRun {
 // A bucket for a known rate, while the store is away.
 class LocalBucket {
  public:
-  // The first poll may pass at `start`; the burst fills from then on. Waits may
-  // come up to `horizon` after the time that they were given.
+  // The first poll may pass at `start`; the burst then fills. Waits may come up
+  // to `horizon` after the time that they were given.
   LocalBucket(double rate, double burst, std::chrono::nanoseconds horizon,
               MonotonicTime start);
   MonotonicTime Acquire(MonotonicTime now);

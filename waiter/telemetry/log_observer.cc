@@ -52,7 +52,7 @@ std::string OneLine(absl::string_view text) {
   return line;
 }
 
-// Returns what a poll found, in words: "not ready: CREATING".
+// Returns the answer of a poll, in words: "not ready: CREATING".
 std::string Found(const Poll<>& found) {
   std::string text(PollStatusName(found.status()));
   // An error's message is also the text, unless there is another one.

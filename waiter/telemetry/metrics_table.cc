@@ -98,8 +98,8 @@ constexpr std::array kGauges = std::to_array<InstrumentInfo>({
     {"waiter.retry_quota.tokens", "{token}", "Tokens that a retry quota has.",
      InstrumentKind::kGauge},
     {"waiter.rate_limiter.rate", "{poll}/s",
-     "Polls per second that a rate limiter lets pass; absent while it lets all "
-     "pass.",
+     "Polls per second that a rate limiter allows; absent while it limits "
+     "nothing.",
      InstrumentKind::kGauge},
 });
 

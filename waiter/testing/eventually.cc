@@ -108,8 +108,7 @@ std::string DescribeAnswer(const Poll<>& answer) {
   return text;
 }
 
-// Returns the poll that stands for `look.answer` in the wait. Requires an
-// answer.
+// Returns the poll of the wait for `look.answer`. Requires an answer.
 Poll<> ClassifyAnswer(Kind kind, Look& look) {
   Poll<> answer = *look.answer;
   look.seen = DescribeAnswer(answer);
@@ -128,8 +127,8 @@ Poll<> ClassifyAnswer(Kind kind, Look& look) {
   return Failed(absl::FailedPreconditionError("gave up"));
 }
 
-// Returns the poll that stands for `look` in the wait. Notes in `look` if more
-// polls are useless.
+// Returns the poll of the wait for `look`. Notes in `look` if more polls are
+// useless.
 Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
   if (look.answer.has_value()) return ClassifyAnswer(kind, look);
   const absl::Status gone = absl::FailedPreconditionError("gave up");
@@ -233,7 +232,7 @@ class BlockSubject final : public Subject {
     });
   }
 
-  // Counts the failures of a round and returns what it means.
+  // Counts the failures of a round and returns its `Look`.
   Look LookAt(const Round& round) {
     Look look;
     look.skipped = round.skip.has_value();

@@ -45,8 +45,8 @@ class NearMissList {
   std::map<std::string, Entry> entries_;
 };
 
-// Adds to the list of this program, whose text is written when it ends, also by
-// `exit`. Thread-safe.
+// Adds to the list of this program, whose text is written when it ends,
+// including by `exit`. Thread-safe.
 void RecordPass(const NearMiss& pass);
 
 }  // namespace waiter

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A clock that stands still while the program does, so that a stop does not use
+// A clock that stops while the program is stopped, so that a stop does not use
 // up a limit.
 
 #ifndef WAITER_TESTING_RUNNING_CLOCK_H_

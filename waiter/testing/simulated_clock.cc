@@ -233,8 +233,8 @@ size_t SimulatedClock::CountAsleep() const {
 }
 
 // Returns whether all participants are asleep, and no thread is about to wake
-// or runs a call. A thread may sleep inside of a call that its own sleep runs;
-// the innermost sleep counts.
+// or runs a call. A thread may sleep inside a call that its own sleep runs; the
+// innermost sleep counts.
 bool SimulatedClock::MayMove() const {
   if (!std::ranges::all_of(callers_, &Caller::sleeps)) return false;
   for (auto it = sleepers_.begin(); it != sleepers_.end(); ++it) {
@@ -280,7 +280,7 @@ void SimulatedClock::MoveTo(MonotonicTime time,
 
 void SimulatedClock::ReportStall(std::unique_lock<internal::Mutex>& lock) {
   std::string text = absl::StrCat(
-      "SimulatedClock stands still at ", absl::FormatDuration(SinceStart(now_)),
+      "SimulatedClock is stuck at ", absl::FormatDuration(SinceStart(now_)),
       ": nothing advanced it for ", absl::FormatDuration(guard_.stall_limit),
       mode_ == Mode::kManual ? "; it waits for AdvanceTime()"
                              : "; a participant is still running, or blocks "

@@ -160,7 +160,7 @@ class DurableClient {
   // Passes on whether the wait is new.
   void Enqueue(const std::string& name, DurableRequest request,
                Callback<bool> callback);
-  // The number of those that are new. On an error, some may have been enqueued.
+  // The number of new ones. On an error, some may have been enqueued.
   void EnqueueMany(const std::string& name,
                    std::vector<DurableRequest> requests,
                    Callback<int64_t> callback);
@@ -257,7 +257,7 @@ struct DurableCheckReport {
 
 // Returns "no-record" and so on, for programs.
 std::string_view ToString(WaitFault fault);
-// Returns one line for people: what is wrong, and what it means. The key is not
+// Returns one line for people: the fault and its meaning. The key is not
 // escaped.
 std::string ToString(const DurableFinding& finding);
 

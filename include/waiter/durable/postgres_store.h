@@ -20,7 +20,7 @@
 // '17')`.
 //
 // Your program links libpq 14 or newer; the server is PostgreSQL 13 or newer.
-// docs/durable.md describes the tables and what is kept when something breaks.
+// docs/durable.md describes the tables and the effects of failures.
 
 #ifndef WAITER_DURABLE_POSTGRES_STORE_H_
 #define WAITER_DURABLE_POSTGRES_STORE_H_
@@ -87,9 +87,9 @@ absl::StatusOr<SqlStatement> PostgresNotify(std::string_view space,
                                             std::string_view schema = "waiter");
 
 // Returns the script that creates the schema and its tables, or brings older
-// ones up to date, in one transaction. A store runs it by itself if its role
-// may; otherwise let an administrator run it. kInvalidArgument if the schema is
-// no valid name.
+// ones up to date, in one transaction. A store runs it if its role may;
+// otherwise let an administrator run it. kInvalidArgument if the schema is no
+// valid name.
 absl::StatusOr<std::string> PostgresStoreSchema(
     std::string_view schema = "waiter");
 
@@ -106,19 +106,19 @@ absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
 
 // Connects in the background, and again whenever the connection breaks. `url`
 // is a connection string of libpq: a URL, or words such as "host=/tmp
-// dbname=app"; what it does not say comes from the environment, as PGPASSWORD.
+// dbname=app"; libpq takes the rest from the environment, such as PGPASSWORD.
 // With several hosts, add target_session_attrs=read-write. Does not block, but
 // libpq may block the store's thread, and with it the destruction of the store,
 // while it looks up the address of a host.
 //
 // The store has one thread and one connection, which it does not share and
-// whose session has no state. PgBouncer may be between, also with
+// whose session has no state. PgBouncer may be between, even with
 // pool_mode=transaction.
 //
 // kInvalidArgument for options; kFailedPrecondition if libpq is too old. All
 // else is an error of the requests: kFailedPrecondition if the tables are of a
 // newer version, or the server is read-only; kPermissionDenied and
-// kUnauthenticated as the server says; kAborted for what passes by itself.
+// kUnauthenticated as the server says; kAborted for temporary errors.
 inline absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
     const std::string& url, const PostgresStoreOptions& options = {}) {
   return internal::MakePostgresWaitStore(internal::LinkedPostgres(), url,

@@ -12,8 +12,8 @@
 // connections, serves all names of a process. Its keys begin with
 // "waiter:{SPACE/NAME/PARTITION}:". The server is the only memory of the waits:
 // run it with `appendonly yes` and `maxmemory-policy noeviction`;
-// docs/durable.md says what is lost otherwise. A server whose policy evicts
-// keys without a time to live is refused.
+// docs/durable.md lists the losses otherwise. A server whose policy evicts keys
+// without a time to live is refused.
 
 #ifndef WAITER_DURABLE_REDIS_STORE_H_
 #define WAITER_DURABLE_REDIS_STORE_H_

@@ -20,8 +20,7 @@
 //   sqlite3_exec(db, status.ok() ? "COMMIT" : "ROLLBACK", ...);
 //
 // Your program links SQLite 3.24 or newer, which must be thread-safe, as it is
-// by default. docs/durable.md describes the tables and what is kept when
-// something breaks.
+// by default. docs/durable.md describes the tables and the effects of failures.
 
 #ifndef WAITER_DURABLE_SQLITE_STORE_H_
 #define WAITER_DURABLE_SQLITE_STORE_H_

@@ -40,7 +40,7 @@ struct WaitPartition {
   int index = 0;
 };
 
-// The first byte of a record, which is all that a store reads of it.
+// The first byte of a record. A store reads nothing else of it.
 enum class WaitPhase : char {
   kPending = '0',    // Polled.
   kEnded = '1',      // Its result is recorded, and to be delivered.
@@ -94,7 +94,7 @@ struct SettleItem {
   int64_t fence = 0;
   SettleAction action = SettleAction::kRelease;
   int64_t delay_us = 0;
-  // Empty for the record that is there.
+  // Empty for the present record.
   std::string record = {};
   std::string value = {};   // With `kEnd` and `kEndUnheard` of a success.
   std::string reason = {};  // With the same; counted for `Stats`.
@@ -114,7 +114,7 @@ struct SettleRequest {
 struct SettleReply {
   int64_t now_us = 0;
   int64_t fence = 0;  // The fence of the waits that are still held.
-  // Keys of waits that the caller does not hold any more. They are unchanged.
+  // Keys of waits that the caller no longer holds. They are unchanged.
   std::vector<std::string> lost = {};
   // Keys of waits that are still held and are to be cancelled.
   std::vector<std::string> cancelled = {};
@@ -137,7 +137,7 @@ struct EnqueueRequest {
 struct EnqueueReply {
   int64_t now_us = 0;
   // In the order of the items: whether the wait is new. One that was there is
-  // left alone, also if it has ended and is not forgotten yet.
+  // left alone, even if it has ended and is not forgotten yet.
   std::vector<bool> created = {};
 };
 
@@ -149,8 +149,8 @@ enum class WaitSignal : char {
 };
 
 // Waits that are not pending ignore the first two. An unheld wait is due
-// immediately, and a held one as soon as it is released. The claim after that
-// tells the holder, and so do those that follow if it vanishes.
+// immediately, and a held one as soon as it is released. The next claim tells
+// the holder; if that vanishes, later claims tell the next one.
 struct SignalRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
@@ -227,7 +227,7 @@ struct CheckReply {
 struct ExamineRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
-  // Removes what cannot be a wait, and lets all others be claimed immediately.
+  // Removes what cannot be a wait, and makes all others claimable immediately.
   bool repairs = false;
   // Counts missing waits as orphans, and surplus waits (below zero) as
   // enqueued.
@@ -310,7 +310,7 @@ class WaitStore {
   // between two steps may be missing, or come twice.
   virtual void Check(WaitPartition partition, std::string cursor,
                      Callback<CheckReply> callback) = 0;
-  // Returns what is wrong with these keys, or was before the repair.
+  // Returns the faults of these keys, as before a repair.
   virtual void Examine(ExamineRequest request,
                        Callback<std::vector<FaultyWait>> callback) = 0;
   virtual void Inspect(WaitPartition partition,

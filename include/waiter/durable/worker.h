@@ -20,9 +20,9 @@
 //
 // The store decides which worker may poll a wait, by its own clock, for the
 // time of a lease. Between two polls that are far apart no worker holds the
-// wait. What a worker finds counts only if it still holds the wait then; so
-// each wait has one result, which is delivered at least once. docs/durable.md
-// lists the guarantees, and what happens when something breaks.
+// wait. A poll counts only if the worker still holds the wait then; so each
+// wait has one result, which is delivered at least once. docs/durable.md lists
+// the guarantees, and the effects of failures.
 //
 // `DurableMetrics` gives metrics of workers and of names.
 
@@ -105,8 +105,8 @@ struct DurableKey {
   }
 };
 
-// One call for many waits. Returns what it found by key; see
-// `BatchPoller::Call` (engine/batch_poller.h).
+// One call for many waits. Returns the answers by key; see `BatchPoller::Call`
+// (engine/batch_poller.h).
 //
 //   [&](absl::Span<const waiter::DurableKey> keys) { return AskForAll(keys); }
 using DurableBatchCall =
@@ -243,7 +243,7 @@ class DurableWaits {
 
   // Claims no more and gives all waits back, each after its poll or delivery in
   // flight. Then waits until the store no longer counts this worker. Returns
-  // whether nothing is held any more, at the latest after `limit`. Without
+  // whether it holds no waits now, at the latest after `limit`. Without
   // threads, call `RunDue` elsewhere at the same time, or pass zero and call it
   // afterwards.
   bool Drain(Duration limit);

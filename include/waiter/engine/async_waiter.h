@@ -49,7 +49,7 @@ namespace waiter {
 
 // The completion of one asynchronous poll: the object through which the status
 // function of an `AsyncWaiter` answers. `T` is the type of the value of a
-// success, void if none. Copies stand for the same poll. Thread-safe.
+// success, void if none. Copies answer the same poll. Thread-safe.
 //
 // A completion may be called inside the status function or later, from any
 // thread. After the wait or its engine has ended, a call does nothing. A

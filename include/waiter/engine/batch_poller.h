@@ -130,8 +130,8 @@ class RateLimiter;
 //
 //   waiter::BatchOptions{.max_batch = 100, .window = absl::Milliseconds(200)};
 //
-// Servers limit the number of calls, however many keys each holds. A limiter of
-// the poller counts calls:
+// Servers limit the number of calls, not of keys. A limiter of the poller
+// counts calls:
 //
 //   waiter::BatchOptions{.max_batch = 100, .rate_limiter = limiter};
 struct BatchOptions {
@@ -147,7 +147,7 @@ struct BatchOptions {
   // the window immediately.
   Duration window = absl::ZeroDuration();
 
-  // Every call passes this limiter once, however many keys it holds. Null: no
+  // Every call passes this limiter once, with any number of keys. Null: no
   // limit. Other pollers may share it, and waits of other policies
   // (`BudgetOptions::rate_limiter`). A wait of this poller must not have the
   // same limiter, which would also count its keys: it ends with

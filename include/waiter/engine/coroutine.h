@@ -22,8 +22,8 @@
 // accept the result of `Await` as a sender, as they do every movable awaitable.
 // `AwaitAll` awaits several waits. interop/asio.h is for coroutines of
 // Boost.Asio, which can await only operations of Asio. Make the waiter in its
-// own statement: g++ 12 frees the wrong memory for options in braces inside of
-// a `co_await`. If the compiler has no coroutines, this header is empty, and
+// own statement: g++ 12 frees the wrong memory for options in braces inside a
+// `co_await`. If the compiler has no coroutines, this header is empty, and
 // `WAITER_HAS_COROUTINES` is not defined.
 
 #ifndef WAITER_ENGINE_COROUTINE_H_
@@ -99,9 +99,9 @@ class [[nodiscard]] WaitAwaiter {
  private:
   using PollAdapter = typename W::PollAdapter;
 
-  // Lets the engine call the status function where it is, in this object. The
-  // name is in the task instead: `OnDone` may need it after a hook has
-  // destroyed this object.
+  // Makes the engine call the status function in this object. The name is in
+  // the task instead: `OnDone` may need it after a hook has destroyed this
+  // object.
   struct PollAdapterRef {
     static constexpr bool kTakesContext = PollAdapter::kTakesContext;
     static constexpr bool kIsAsynchronous = PollAdapter::kIsAsynchronous;
@@ -345,7 +345,7 @@ WaitGroupAwaitable<W> AwaitEach(WaitEngine& engine, std::vector<W> waits,
 }
 
 // Needs `n` successes. Cancels the other waits as soon as that many have
-// succeeded, or cannot succeed any more.
+// succeeded, or no longer can.
 template <typename W>
 WaitGroupAwaitable<W> AwaitFirstN(size_t n, WaitEngine& engine,
                                   std::vector<W> waits,

@@ -99,7 +99,7 @@ enum class ReportLevel : uint8_t {
 
 struct WaitEngineOptions {
   // Number of threads that poll and call back. Each has its own waits. Zero or
-  // more. With zero, the waits run inside of `WaitEngine::Run` and `RunDue`, on
+  // more. With zero, the waits run inside `WaitEngine::Run` and `RunDue`, on
   // the thread that calls them.
   int threads = 1;
 
@@ -118,7 +118,7 @@ struct WaitEngineOptions {
   // Part of the report that pending waits keep.
   ReportLevel report = ReportLevel::kFull;
 
-  // Runs synchronous status functions in place of the engine's thread; unset:
+  // Runs synchronous status functions instead of the engine's thread; unset:
   // that thread runs them. The executor gets one function for each poll and
   // should run it once, on any one thread and soon, because the wait continues
   // only afterwards. It may run the function before it returns. A poll that has
@@ -142,10 +142,10 @@ struct WaitEngineOptions {
   // started, cancelled, abandoned, told to poll now, or answered. Unset: no
   // calls. Requires `threads` of 0.
   //
-  // Called inside of the call that made the request and on its thread, under no
+  // Called inside the call that made the request and on its thread, under no
   // lock of the engine. It may run on several threads concurrently, and on the
-  // thread of the loop. Requests of functions of a wait inside of `RunDue` do
-  // not call it, because the time that `RunDue` returns accounts for them.
+  // thread of the loop. Requests of functions of a wait inside `RunDue` do not
+  // call it, because the time that `RunDue` returns accounts for them.
   //
   // Each request is followed by a call, unless one was made or is in progress
   // for an earlier request that no `RunDue` has taken yet. So a million
@@ -156,11 +156,11 @@ struct WaitEngineOptions {
   // It should do no more than wake the loop: write to an eventfd, post to an
   // `io_context`, call `uv_async_send`. It must not call `Run` or `RunDue` or
   // destroy the engine, which terminates the program with a message. Nor may it
-  // wait for a thread that is inside of a function of the engine or its
-  // handles, or for a lock that such a thread holds. An exception terminates
-  // the program. The destructor of the engine does not call it, but awaits
-  // calls of other threads; none comes afterwards. Objects to which it refers
-  // must outlive the engine.
+  // wait for a thread that is inside a function of the engine or its handles,
+  // or for a lock that such a thread holds. An exception terminates the
+  // program. The destructor of the engine does not call it, but awaits calls of
+  // other threads; none comes afterwards. Objects to which it refers must
+  // outlive the engine.
   std::function<void()> wake = nullptr;
 
   // Called on the engine's thread with an exception that a callback threw.
@@ -245,9 +245,9 @@ struct EngineStatistics {
 //
 //   engine.Start(wait, Use, {.name = "instance i-0abc", .stop = stop_token});
 struct StartOptions {
-  // Name of the wait in messages and hooks, in place of the policy's; empty:
-  // the policy's. With `resume`, it must be the name of the token. Hooks that
-  // run after the handle was destroyed get the name of the policy.
+  // Name of the wait in messages and hooks, instead of the policy's; empty: the
+  // policy's. With `resume`, it must be the name of the token. Hooks that run
+  // after the handle was destroyed get the name of the policy.
   std::string name = {};
 
   // A request of a stop ends the wait as `WaitHandle::Cancel` does, also once
@@ -280,9 +280,9 @@ concept WaitBatchCallback = std::copy_constructible<Callback> &&
 // pending waits and is reused, but not returned before the engine is destroyed.
 //
 // Status functions and callbacks run on a thread of the engine, one at a time
-// on each thread, under no lock, and never inside of `Start`. They may start
-// and cancel waits. A function that blocks holds up all waits of its thread:
-// run it on an executor (engine/engine.h), or use an `AsyncWaiter`.
+// on each thread, under no lock, and never inside `Start`. They may start and
+// cancel waits. A function that blocks holds up all waits of its thread: run it
+// on an executor (engine/engine.h), or use an `AsyncWaiter`.
 //
 // A child of fork(2) has no threads of its parent's engine. It may destroy its
 // copy of the engine, for example by exit(3), and its copies of handles, whose
@@ -290,7 +290,7 @@ concept WaitBatchCallback = std::copy_constructible<Callback> &&
 // child must not start waits on it, but may make another engine.
 //
 // With several threads, waits are distributed in turn. A wait that is started
-// inside of a function of another wait stays on the thread of that wait.
+// inside a function of another wait stays on the thread of that wait.
 class WaitEngine {
  public:
   // Starts the threads; throws `std::system_error` if one cannot be started. If
@@ -298,9 +298,9 @@ class WaitEngine {
   explicit WaitEngine(const WaitEngineOptions& options = {});
 
   // Ends all pending waits with the reason `kShutDown`, and calls their
-  // callbacks on their threads, or, without threads, inside of this call.
-  // Requests a stop of polls in progress through their `PollContext`, and
-  // awaits synchronous polls, whose success or failure wins.
+  // callbacks on their threads, or, without threads, inside this call. Requests
+  // a stop of polls in progress through their `PollContext`, and awaits
+  // synchronous polls, whose success or failure wins.
   //
   // While it runs, functions of waits may start and cancel waits, as at other
   // times. A wait that they start ends immediately with `kShutDown` and a
@@ -309,9 +309,9 @@ class WaitEngine {
   // destroy and cancel handles and answer polls, also afterwards, but must not
   // start waits.
   //
-  // Terminates the program with a message if it is called inside of a function
-  // of one of the engine's waits or of a destructor of their captures. Does so
-  // also if such destructors start waits again and again.
+  // Terminates the program with a message if it is called inside a function of
+  // one of the engine's waits or of a destructor of their captures. Also does
+  // so if such destructors start waits again and again.
   ~WaitEngine();
 
   WaitEngine(const WaitEngine&) = delete;
@@ -411,8 +411,8 @@ class WaitEngine {
         });
   }
 
-  // Returns the number of times that a blocking wait slept inside of a function
-  // of one of this engine's waits, and so held up all waits of that thread. The
+  // Returns the number of times that a blocking wait slept inside a function of
+  // one of this engine's waits, and so held up all waits of that thread. The
   // first time prints a line, or ends the program in a debug build.
   int64_t blocking_sleeps() const;
 
@@ -421,7 +421,7 @@ class WaitEngine {
   EngineStatistics statistics() const;
 
   // Polls and calls back on the calling thread until no wait is pending. One
-  // thread at a time may call it. On an engine with threads, or inside of a
+  // thread at a time may call it. On an engine with threads, or inside a
   // function of a wait, it terminates the program with a message.
   void Run();
 
@@ -532,14 +532,14 @@ class WaitEngine {
 // as the blocking form does; every other end is a result.
 //
 // Destroying the future neither blocks nor ends the wait, so the functions must
-// own what they use, or outlive the engine. The end of the engine ends the
-// wait, and then the result has the reason `kShutDown`. A future of a wait that
-// is destroyed without a callback (see `~WaitEngine`) throws
+// own everything they use, or outlive the engine. The end of the engine ends
+// the wait, and then the result has the reason `kShutDown`. A future of a wait
+// that is destroyed without a callback (see `~WaitEngine`) throws
 // `std::future_error`.
 //
-// Do not block on the future inside of a function of a wait: the thread cannot
-// make the polls of others then. Throws `std::bad_alloc` as
-// `WaitEngine::Start` does.
+// Do not block on the future inside a function of a wait: the thread cannot
+// make the polls of others then. Throws `std::bad_alloc` as `WaitEngine::Start`
+// does.
 template <typename W>
 std::future<WaitResult<typename W::value_type>> StartFuture(
     WaitEngine& engine, W waiter, StartOptions options = {}) {

@@ -19,7 +19,7 @@
 //       waiter::All(engine, std::move(waits), LogFailures,
 //                   {.stop = stop.get_token(), .names = {"db-1", "db-2"}});
 //
-// A group without options calls back when every wait has ended by itself, in
+// A group without options calls back when every wait has ended on its own, in
 // success or not:
 //
 //   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
@@ -50,7 +50,7 @@ namespace waiter {
 // Options of a `WaitGroup` (engine/group.h). `successes_required` decides when
 // the group cancels the waits that are still pending. For `n` waits:
 //
-//   {}                          All waits go on to their own ends.
+//   {}                          All waits continue to their own ends.
 //   {.successes_required = 1}   The first success decides: `Any`.
 //   {.successes_required = n}   The first failure decides: `All`.
 //   {.successes_required = k}   The kth success decides, or as many failures
@@ -67,7 +67,7 @@ struct WaitGroupOptions {
   // cancels all waits immediately.
   //
   // The result of a wait that was not needed has the reason `kCancelled`,
-  // unless the wait ended by itself first; so there may be more successes than
+  // unless the wait ended on its own first; so there may be more successes than
   // this.
   //
   // The group awaits a synchronous poll that is in progress at that moment; its
@@ -109,7 +109,7 @@ class [[nodiscard]] WaitGroup {
   using Callback = typename internal::WaitGroupState<T>::Callback;
 
   // Starts `waits`, which are of type `Waiter` or `AsyncWaiter`. Calls
-  // `callback` exactly once, on a thread of the engine and never inside of this
+  // `callback` exactly once, on a thread of the engine and never inside this
   // constructor, when all waits have ended, cancelled ones included. Without
   // waits, the vector is empty. The results are in the order of `waits`. Memory
   // that runs out when a wait ends terminates the program.
@@ -200,7 +200,7 @@ WaitGroup(WaitEngine&, std::vector<W>, WaitGroupOptions, Callback)
     -> WaitGroup<typename W::value_type>;
 
 // Return a group that needs `n` successes. It cancels the other waits as soon
-// as that many have succeeded, or cannot succeed any more. These set
+// as that many have succeeded, or no longer can. These set
 // `options.successes_required`.
 template <typename W, typename Callback>
 WaitGroup<typename W::value_type> FirstN(size_t n, WaitEngine& engine,

@@ -44,9 +44,9 @@ class WaitStarter;
 }  // namespace internal
 
 // Movable, 32 bytes. Thread-compatible, and not bound to a thread: calls are
-// allowed on any thread, inside of callbacks and status functions, and after
-// the engine is gone. A handle that outlives its engine keeps the memory of
-// the engine's waits from being freed.
+// allowed on any thread, inside callbacks and status functions, and after the
+// engine is gone. A handle that outlives its engine keeps the memory of the
+// engine's waits from being freed.
 class [[nodiscard]] WaitHandle {
  public:
   // Makes a handle that owns no wait; its functions do nothing.
@@ -66,13 +66,13 @@ class [[nodiscard]] WaitHandle {
   // callback. Does nothing if the wait has ended.
   //
   // Blocks while one of the two functions runs on another thread; so two waits
-  // on different threads must not destroy each other's handles. Inside of one
-  // of the two functions it does not block, and the wait ends when that
-  // function returns.
+  // on different threads must not destroy each other's handles. Inside one of
+  // the two functions it does not block, and the wait ends when that function
+  // returns.
   ~WaitHandle() { Destroy(); }
 
   // Requests a stop and returns immediately. The callback still comes, with the
-  // reason `kCancelled`, or with another reason if the wait ends by itself
+  // reason `kCancelled`, or with another reason if the wait ends on its own
   // before the engine handles the request.
   //
   // No poll starts after this call. A synchronous poll in progress is awaited,
@@ -84,16 +84,16 @@ class [[nodiscard]] WaitHandle {
   // `RunOptions::resume` continues it here or in another process: with the same
   // start, deadline, attempts, errors and growth of delays, and with the next
   // poll when it would have come. Returns without waiting for `suspended`, and
-  // can be called inside of any function or hook of the wait.
+  // can be called inside any function or hook of the wait.
   //
   // No poll starts after this call. Then exactly one of two things happens:
   //
   //   * `suspended` is called, once, on the engine's thread, where the callback
   //     would be, and with the same guarantees: the destructor of the handle
   //     awaits it, and an exception goes to `on_callback_exception`.
-  //   * The wait ends by itself, and the callback is called. A synchronous poll
-  //     in progress is awaited, and its answer counts: if it ends the wait, the
-  //     wait has ended; if not, the state includes that poll.
+  //   * The wait ends on its own, and the callback is called. A synchronous
+  //     poll in progress is awaited, and its answer counts: if it ends the
+  //     wait, the wait has ended; if not, the state includes that poll.
   //
   // An asynchronous poll in progress is not awaited: it gets a request to stop,
   // its answer is dropped, and the resumed wait makes it again. An answer that
@@ -134,7 +134,7 @@ class [[nodiscard]] WaitHandle {
   // be notified, so start a wait that should be with `WaitEngine::Start`.
   void PollNow() { wait_.PollNow(); }
 
-  // Gives up ownership: the wait continues by itself until its callback has
+  // Gives up ownership: the wait continues on its own until its callback has
   // run. Afterwards this handle owns no wait.
   void Detach();
 

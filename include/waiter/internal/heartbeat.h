@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The times at which logs say again that a wait continues: after 10 s, 30 s and
-// 1 min, and from then on after twice the time before.
+// 1 min, and then each time the elapsed time has doubled.
 
 #ifndef WAITER_INTERNAL_HEARTBEAT_H_
 #define WAITER_INTERNAL_HEARTBEAT_H_

@@ -9,7 +9,7 @@
 //  * A callback runs without the lock, so it may use the state in any way.
 //  * While a callback runs, `running_` is its node. `Remove` of this node waits
 //    until that has changed, on any thread except the one that runs it.
-//  * Once a callback has begun, its node is not touched any more, because the
+//  * Once a callback has begun, its node is no longer touched, because the
 //    callback may destroy it. `running_` is only compared then.
 
 #ifndef WAITER_INTERNAL_STOP_STATE_H_

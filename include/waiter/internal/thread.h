@@ -10,9 +10,9 @@
 //     thread_.End();
 //   }
 //
-// In such a child the owner must neither use nor free what it shares with the
-// thread: locks may be held, and conditions waited for, by threads that are not
-// there. A thread should have a share of all that it uses.
+// In such a child the owner must neither use nor free memory that it shares
+// with the thread: locks may be held, and conditions waited for, by threads
+// that are not there. A thread should have a share of everything it uses.
 
 #ifndef WAITER_INTERNAL_THREAD_H_
 #define WAITER_INTERNAL_THREAD_H_
@@ -66,8 +66,8 @@ class Thread {
   // be called on any thread.
   bool IsGone() const { return home_.IsLeft(); }
 
-  // Waits for the end of the thread; lets it end by itself if it is the calling
-  // one. Requires that it has started, and is not gone.
+  // Waits for the end of the thread; detaches it if it is the calling one.
+  // Requires that it has started, and is not gone.
   void End();
 
  private:

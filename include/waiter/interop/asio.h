@@ -42,12 +42,12 @@ namespace waiter {
 // `WaitResult`, whatever ends it: the signature is `void(WaitResult<T>)`. The
 // report of the result has an exception of the status function.
 //
-// The associated executor calls the handler, never inside of this call, nor
-// inside of functions of the engine: the handler may destroy the engine, and
-// its exceptions leave `io_context::run`. A handler without an executor is
-// called on the engine's thread, like a callback of `WaitEngine::Start`, whose
-// rules apply; if an `AsioEngineDriver` runs the engine, as if by its executor.
-// While the wait is pending it counts as work of the executor.
+// The associated executor calls the handler, never inside this call, nor inside
+// functions of the engine: the handler may destroy the engine, and its
+// exceptions leave `io_context::run`. A handler without an executor is called
+// on the engine's thread, like a callback of `WaitEngine::Start`, whose rules
+// apply; if an `AsioEngineDriver` runs the engine, as if by its executor. While
+// the wait is pending it counts as work of the executor.
 //
 // All types of cancellation end the wait as `WaitHandle::Cancel` does; it then
 // completes with the reason `kCancelled`, or with its result if it has ended
@@ -58,7 +58,7 @@ namespace waiter {
 // context of the executor is destroyed, the wait ends without a call of the
 // handler, which is destroyed, as with Asio's own operations. The destructor of
 // the context awaits the status function if that runs on another thread. Do not
-// destroy the context inside of a function of a wait.
+// destroy the context inside a function of a wait.
 //
 // Thread-safe. Takes memory for the handler, and from its associated allocator
 // for the call by the executor. Throws `std::bad_alloc` as `WaitEngine::Start`
@@ -72,8 +72,9 @@ decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
 }
 
 // An engine whose waits run on an executor of Asio, such as the one of an
-// `io_context`, in place of a thread: status functions and callbacks run there,
-// one at a time. `WaitEngine::Start`, `Await` and groups can also use it.
+// `io_context`, instead of on a thread: status functions and callbacks run
+// there, one at a time. `WaitEngine::Start`, `Await` and groups can also use
+// it.
 //
 // The context has work as long as a wait is pending. Any thread may use the
 // engine, and several threads may run the context: no strand is needed.
@@ -95,9 +96,9 @@ class AsioEngineDriver {
   AsioEngineDriver& operator=(const AsioEngineDriver&) = delete;
 
   // Destroys the engine, as `~WaitEngine` does: calls back pending waits inside
-  // of this call, and must not be called inside of a function of a wait. A
-  // handler of `AsyncWait` may call it. Blocks while another thread runs waits
-  // of this engine. Must come before the end of the context.
+  // this call, and must not be called inside a function of a wait. A handler of
+  // `AsyncWait` may call it. Blocks while another thread runs waits of this
+  // engine. Must come before the end of the context.
   ~AsioEngineDriver() { state_->Stop(); }
 
   WaitEngine& engine() { return engine_; }

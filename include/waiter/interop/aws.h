@@ -28,7 +28,7 @@
 //           404, waiter::PollStatus::kNotReady));
 //
 // The adapters need only the shape of the SDK's types, so this header includes
-// nothing of the SDK. The SDK retries a call some times by itself before it
+// nothing of the SDK. The SDK itself retries a call some times before it
 // returns an error; a poll counts that as one.
 
 #ifndef WAITER_INTEROP_AWS_H_

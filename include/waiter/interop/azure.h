@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls of long-running operations of the Azure SDK for C++, in place of
+// Polls of long-running operations of the Azure SDK for C++, instead of
 // `PollUntilDone`:
 //
 //   auto operation = client.StartCreateCertificate("web", options);
@@ -29,7 +29,7 @@
 // The adapters need only the shape of the SDK's types, so this header includes
 // nothing of the SDK; include its headers before you call them. The SDK needs
 // exceptions. The detail of an answer is the status of the operation, such as
-// "Running". The SDK repeats a request some times by itself before it throws.
+// "Running". The SDK itself repeats a request some times before it throws.
 
 #ifndef WAITER_INTEROP_AZURE_H_
 #define WAITER_INTEROP_AZURE_H_

@@ -29,7 +29,7 @@
 // |                               | if that is kUnavailable                  |
 // | is done and has neither       | failed, kInternal                        |
 //
-// Where the library polls by itself, `AsPollingPolicy` lets it do so by the
+// Where the library itself polls, `AsPollingPolicy` makes it poll by the
 // options of a wait. The adapters need only the shape of the types, so this
 // header includes nothing of Google's.
 
@@ -109,7 +109,7 @@ Poll<> FromGoogleStatus(
 
 namespace internal {
 
-// Stands for a missing description.
+// Replaces a missing description.
 struct NoDescription {
   template <typename Op>
   std::string operator()(const Op& /*operation*/) const {

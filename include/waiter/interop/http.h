@@ -46,7 +46,7 @@
 //                       .fail_if = {waiter::JsonIs("state", "FAILED")}})
 //
 // A job that a request starts, and whose status is somewhere else, is an
-// `HttpOperation`. It finds the convention of the server by itself:
+// `HttpOperation`. It detects the server's convention:
 //
 //   waiter::HttpOperation create({.url = "https://example.com/v1/exports",
 //                                 .headers = {{"Authorization", token}},
@@ -60,16 +60,15 @@
 //        }}});
 //   waiter::WaitResult<waiter::HttpResponse> exported = wait.Wait(stop_token);
 //
-// "Server error" stands for the class that the classifier gives a
-// `kConnection`. An answer after which the wait continues has the `retry_after`
-// of the response.
+// "Server error" means the class that the classifier gives a `kConnection`. An
+// answer after which the wait continues has the `retry_after` of the response.
 //
 // libcurl is not a dependency of Waiter: a program that uses `HttpPoller`
 // provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. If its
-// headers are missing, there is no `HttpPoller`. Everything else is there, for
+// headers are missing, there is no `HttpPoller`. Everything else remains, for
 // your own clients: `HttpRequest` and `HttpResponse` (internal/http_message.h),
-// what a response means (`JudgeHttp` in internal/http_judge.h), and cheap polls
-// (`HttpMemory` in internal/http_memory.h).
+// the meaning of a response (`JudgeHttp` in internal/http_judge.h), and cheap
+// polls (`HttpMemory` in internal/http_memory.h).
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
@@ -230,7 +229,7 @@ struct HttpOperationOptions {
   HttpDialect dialect = {};
 
   // As in `HttpOptions`. If there are any of `succeed_if`, they decide on
-  // answers about the status in place of the dialect.
+  // answers about the status instead of the dialect.
   ErrorClassifier classifier = ErrorClassifier::Http();
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};

@@ -68,8 +68,8 @@ class DurationModel {
   // About 100 ns, and the time of the recorder.
   void Record(std::string_view operation, const ObservedDuration& duration);
 
-  // Returns what is kept of an operation, the oldest first; empty if nothing
-  // is.
+  // Returns the kept durations of an operation, the oldest first; empty if
+  // there are no durations.
   std::vector<ObservedDuration> Durations(std::string_view operation) const;
 
   // Returns the names of all operations, sorted.
@@ -92,7 +92,7 @@ class DurationModel {
 
   // Sets a function that is called for every recorded duration, as `Record` got
   // it, on the thread that records it, once at a time. The function before has
-  // returned when this returns, and is not called any more. It must not use the
+  // returned when this returns, and is no longer called. It must not use the
   // model, nor throw. Null: none.
   using Recorder =
       std::function<void(std::string_view operation, const ObservedDuration&)>;
@@ -122,8 +122,8 @@ class DurationModel {
     int64_t number = 0;
     int64_t added = 0;
   };
-  // Returns what the model knows of an operation, `known` if that is nothing,
-  // and, if it is not `known`, the durations that are kept.
+  // Returns the state of an operation, `known` if the model has no such
+  // operation, and, if the state is not `known`, the kept durations.
   Known BoundsSince(const Known& known, std::string_view name,
                     std::vector<internal::DurationBounds>& bounds) const;
 
@@ -146,12 +146,12 @@ class DurationModel {
 // or by an editor. For POSIX systems. Thread-safe. Keeps the file open.
 class DurationFile {
  public:
-  // Opens the file, or makes it, adds its durations to `model`, and from then
-  // on writes to it what `model` records. Errors have the path, and say:
+  // Opens the file, or makes it, adds its durations to `model`, and then writes
+  // to it each duration that `model` records. Errors have the path, and say:
   //   kInvalidArgument     the file is not of this kind, or a folder or device;
   //                        it is left as it is. Or `model` is null
   //   kFailedPrecondition  it is of a newer version; it is left as it is
-  //   any other            what the system says: no folder, no permission, ...
+  //   any other            the system's error: no folder, no permission, ...
   // Takes the place of the model's recorder.
   static absl::StatusOr<std::unique_ptr<DurationFile>> Open(
       const std::string& path, std::shared_ptr<DurationModel> model);
@@ -159,7 +159,7 @@ class DurationFile {
   // Adds the durations of a file to `model`, and writes nothing.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: what was recorded is in the file. If
+  // Stops writing. Nothing is lost: all recorded durations are in the file. If
   // another recorder has taken this one's place, such as another file's, it
   // stays.
   ~DurationFile();
@@ -167,9 +167,9 @@ class DurationFile {
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
-  // Adds to the model what other processes have written. Recording a duration
-  // does the same. If the file was cut or replaced, adds every line that
-  // the model does not know.
+  // Adds to the model the durations that other processes have written.
+  // Recording a duration does the same. If the file was cut or replaced, adds
+  // every line that the model does not know.
   absl::Status Sync();
 
   // Returns the first error of writing since the file was opened. After an

@@ -20,7 +20,7 @@
 // budgets, limits and deadlines apply as without them. With few durations,
 // beyond all known ones, and after an evident change, the delays gradually
 // approach the options' backoff. docs/learned.md explains the rule and shows
-// what it saves.
+// its savings.
 
 #ifndef WAITER_LEARNED_LEARNED_DELAYS_H_
 #define WAITER_LEARNED_LEARNED_DELAYS_H_
@@ -50,8 +50,7 @@ namespace waiter {
 
 // Target and limits of learned delays. At most one target may be set. By
 // default they are as late on average as the default backoff of `WaitOptions`,
-// with fewer polls.
-// If you know what a second of waiting is worth to you, say so:
+// with fewer polls. If you know the worth of a second of waiting, state it:
 //
 //   {.seconds_of_delay_worth_one_poll = 2}
 //
@@ -76,10 +75,10 @@ struct LearnedDelaysOptions {
   // Within (0, 1). Used by `max_lateness` alone.
   double percentile = 0.95;
 
-  // Limit of what a wrong model costs. The first poll after the start comes at
+  // Limits the cost of a wrong model. The first poll after the start comes at
   // the latest at 1 / (1 + max_relative_lateness) of the time of the first poll
-  // that the model wants. From then on, a poll at t is followed by one at t *
-  // (1 + max_relative_lateness) or earlier, so an end is found no later than
+  // that the model wants. After that poll, a poll at t is followed by one at t
+  // * (1 + max_relative_lateness) or earlier, so an end is found no later than
   // that. Above zero; infinite: no limit. Where the model decides in part, and
   // beyond all known durations, the backoff decides, in part or alone.
   double max_relative_lateness = 1;
@@ -99,14 +98,14 @@ struct LearnedDelaysOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const LearnedDelaysOptions& options);
 
-// The schedule of an operation and what it is expected to cost, for people. All
-// times are from the start of a wait. With too few durations, or if the backoff
-// of the options is better, it is empty except for the distribution.
+// The schedule of an operation and its expected cost, for people. All times are
+// from the start of a wait. With too few durations, or if the backoff of the
+// options is better, it is empty except for the distribution.
 struct LearnedSchedule {
   // Part of the delays that the model decides, within [0, 1].
   double weight = 0;
   // Polls after the one at the start, without jitter, as long as the operation
-  // may last by what is known.
+  // may last by the known durations.
   std::vector<absl::Duration> polls;
   double expected_polls = 0;
   absl::Duration expected_lateness = absl::ZeroDuration();
@@ -143,7 +142,7 @@ class LearnedDelays : public DelaySource {
   const LearnedDelaysOptions& options() const { return options_; }
 
   // Returns the delays of an operation as the model is now, one object for all
-  // its waits. Keeps those that are not used, up to `kMaxKept` in all.
+  // its waits. Keeps unused ones, up to `kMaxKept` in all.
   std::shared_ptr<DelaySource> ForOperation(std::string_view operation,
                                             Clock& clock) override;
   std::shared_ptr<DelaySource> ForSimulation() const override;

@@ -52,8 +52,7 @@ class RedisCaller {
 
   virtual ~RedisCaller() = default;
 
-  // Runs `script`, and calls `callback` exactly once, never inside of this
-  // call:
+  // Runs `script`, and calls `callback` exactly once, never inside this call:
   //
   //   a reply              of any type except kError
   //   kUnavailable         no connection or no reply in time: the script may

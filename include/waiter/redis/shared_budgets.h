@@ -104,7 +104,7 @@ struct BudgetMember {
 // counts.
 struct RateRequest {
   BudgetMember member = {};
-  int64_t want = 0;  // Slots, in addition to those that it has.
+  int64_t want = 0;  // Slots, in addition to the present ones.
   int64_t polls = 0;
   bool throttled = false;  // One of the polls was throttled.
 
@@ -162,8 +162,8 @@ struct QuotaGrant {
 // The account of all shared budgets. Thread-safe. Requests never block, and
 // each is answered exactly once, even if the store is unreachable or is
 // destroyed. Callbacks and timers run one at a time, under no lock, and never
-// inside of the function that takes them; they must return soon, and may own
-// the store and destroy it.
+// inside the function that takes them; they must return soon, and may own the
+// store and destroy it.
 class BudgetStore {
  public:
   using RateCallback = std::function<void(absl::StatusOr<RateGrant>)>;
@@ -295,9 +295,9 @@ struct SharedRetryQuotaState {
 // them together cannot overload a server that already fails. Thread-safe.
 //
 // Each process has some of the tokens on lease, in an ordinary `RetryQuota`. In
-// the background it reports what it spent, and gets more or gives some back, so
-// that all have about the same and a part is left for new ones. The tokens of a
-// process that dies come back at the end of its lease.
+// the background it reports the tokens it spent, and gets more or gives some
+// back, so that all have about the same and a part is left for new ones. The
+// tokens of a process that dies come back at the end of its lease.
 //
 // The quota refuses when this process has none left. A capacity below a few
 // `min_chunk` per process leaves some without tokens.

@@ -48,8 +48,8 @@ struct LogOptions {
   // text or error than the poll before, as far as a line shows them.
   std::optional<absl::LogSeverity> change = absl::LogSeverity::kInfo;
 
-  // A poll that finds the same: the first one after 10 s, 30 s, 1 min, and from
-  // then on after twice the time of the last such line.
+  // A poll that finds the same: the first one after 10 s, 30 s, 1 min, and then
+  // each time the elapsed time has doubled.
   std::optional<absl::LogSeverity> heartbeat = absl::LogSeverity::kInfo;
 
   // The end of a wait. `cancelled` is for waits that were cancelled or ended
@@ -65,8 +65,8 @@ struct LogOptions {
 // Control characters in them are replaced by spaces, so that each line stays
 // one line.
 //
-// The sink must not throw. It may start waits; those that this observer watches
-// call the sink again.
+// The sink must not throw. It may start waits; the ones that this observer
+// watches call the sink again.
 class LogObserver final : public WaitObserver {
  public:
   explicit LogObserver(LogOptions options = {});

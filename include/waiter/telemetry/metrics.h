@@ -22,8 +22,8 @@
 //                                   .timeout = absl::Minutes(5)});
 //
 // Names of waits and numbers of polls never become labels, so that the number
-// of series stays small however many waits there are. Names of metrics follow
-// the semantic conventions of OpenTelemetry: a separate namespace, lower case,
+// of series stays small with any number of waits. Names of metrics follow the
+// semantic conventions of OpenTelemetry: a separate namespace, lower case,
 // dots, durations in seconds.
 
 #ifndef WAITER_TELEMETRY_METRICS_H_
@@ -83,14 +83,14 @@ inline constexpr std::array kInstruments = {
 using BucketBounds = std::array<double, 15>;
 const BucketBounds& BoundsOf(Instrument instrument);
 
-// One instrument with one set of labels. The name and the ordinal of the
-// operation are those that `MetricsObserver` gives, which bounds their number.
-// A value; `operation` must stay valid. Of the labels, only the operation is a
-// text that the user chose.
+// One instrument with one set of labels. `MetricsObserver` gives the name and
+// the ordinal of the operation, and bounds their number. A value; `operation`
+// must stay valid. Of the labels, only the operation is a text that the user
+// chose.
 class MetricSeries {
  public:
   // Number of operations that have separate labels, and the index of "other",
-  // which stands for all further ones.
+  // which all further ones share.
   static constexpr int kMaxOperations = 100;
   static constexpr int kOtherOperation = kMaxOperations;
 

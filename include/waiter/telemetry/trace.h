@@ -81,7 +81,7 @@ struct TraceAttribute {
 //     void End(Span& span);
 //   };
 //
-// Copies stand for the same tracer. Its functions are called under no lock, for
+// Copies refer to the same tracer. Its functions are called under no lock, for
 // different spans also on several threads at the same time, and must not throw.
 // The result of `MakeCurrent` is destroyed on the thread that called it, in the
 // reverse order of several calls.

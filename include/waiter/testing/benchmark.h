@@ -30,8 +30,8 @@
 //   allocs   calls of `operator new`; only with WAITER_COUNT_ALLOCATIONS
 //   polls    polls per second of real time
 //
-// The label of a row is what the last poll found. docs/measuring.md reads such
-// a table.
+// The label of a row is the last poll's answer. docs/measuring.md reads such a
+// table.
 //
 // Google Benchmark is not a dependency of Waiter: a program that includes this
 // header brings it. Tried with version 1.7.
@@ -89,7 +89,7 @@ using BenchmarkRow = internal::poll_benchmark::Row;
 // always on one thread and one call at a time; all rows, and all waits of a
 // row, share one copy. Polling continues after any answer, and ignores
 // `retry_after`. Only a failure (`kFailed`) or an exception ends a row, with an
-// error in place of its figures.
+// error instead of its figures.
 template <StatusFunction F>
 std::vector<BenchmarkRow*> BenchmarkPolls(
     const std::string& name, F function,

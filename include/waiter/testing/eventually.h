@@ -56,11 +56,11 @@
 // count against the limit: the program was stopped, or its machine was
 // suspended.
 //
-// An assertion that waits long says on the standard error stream what it waits
-// for. It does so when a poll begins after 10 s, 30 s and 1 min, and from then
-// on after twice the time before. When the program ends, a line for each
-// assertion that passed with more than 80 % of its limit follows, with a limit
-// that would have been safe. On a `SimulatedClock` there are no such lines.
+// An assertion that waits long reports this on the standard error stream when a
+// poll begins after 10 s, 30 s and 1 min, and then each time the elapsed time
+// has doubled. When the program ends, a line for each assertion that passed
+// with more than 80 % of its limit follows, with a limit that would have been
+// safe. On a `SimulatedClock` there are no such lines.
 //
 // The function `Eventually` does the same in helpers, and returns the value.
 // docs/testing.md shows the messages of failures.
@@ -170,9 +170,9 @@ struct EventuallyOptions {
   // Delay before the first poll.
   Duration first_poll_delay = absl::ZeroDuration();
 
-  // Maximum number of history lines in a message; zero for none. One line
-  // stands for consecutive polls with the same value. If there are more, the
-  // message shows the first half and the last half of this number.
+  // Maximum number of history lines in a message; zero for none. Consecutive
+  // polls with the same value share a line. If there are more, the message
+  // shows the first half and the last half of this number.
   int history_lines = 8;
 
   // Hooks of the wait; see observer.h. Null: the hooks of `policy`, if any.
@@ -211,8 +211,8 @@ ExceptionFilter RetryOn() {
 //
 // It is `Failed` (poll.h), so a status function outside of tests may also
 // return it. `TryAgainAfter` (poll.h) sets the delay before the next poll in
-// the same two ways. Neither is a `std::exception`, so that code which catches
-// those lets them pass.
+// the same two ways. Neither is a `std::exception`, so code that catches
+// exceptions of that type passes them on.
 inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
 
 // Options for all assertions that begin while this object exists, on any
@@ -256,9 +256,9 @@ class FailIf {
   M matcher_;
 };
 
-// A matcher or value after which nothing can change any more. If it matches a
-// value that satisfies CONSISTENTLY or NEVER, the assertion passes immediately
-// instead of after `hold_for`, even with its first poll:
+// A matcher or value after which nothing can change. If it matches a value that
+// satisfies CONSISTENTLY or NEVER, the assertion passes immediately instead of
+// after `hold_for`, even with its first poll:
 //
 //   EXPECT_NEVER(job.State(), "FAILED", {.hold_for = absl::Seconds(30)},
 //                waiter::PassIf("DONE"));

@@ -45,7 +45,7 @@
                 expression __VA_OPT__(, ) __VA_ARGS__)
 // Pass if every poll, at least two of them, matches for the time of
 // `EventuallyOptions::hold_for`, by default 100 ms. Fail with the first value
-// that does not. `PassIf(matcher)` in place of `FailIf` passes early.
+// that does not. `PassIf(matcher)` instead of `FailIf` passes early.
 #define EXPECT_CONSISTENTLY(expression, ...)                     \
   WAITER_GTEST_(EXPECT_PRED_FORMAT1, kConsistently, #expression, \
                 expression __VA_OPT__(, ) __VA_ARGS__)

@@ -11,8 +11,8 @@
 //   EXPECT_TRUE(wait.Wait().ok());
 //   EXPECT_GE(clock.Elapsed(), absl::Minutes(5));
 //
-// Time stands still while code runs. When all code that could run is asleep on
-// the clock, the time jumps to the next wake-up or call. A test with threads
+// Time stops while code runs. When all code that could run is asleep on the
+// clock, the time jumps to the next wake-up or call. A test with threads
 // announces each, itself included, before the first of them starts:
 //
 //   std::atomic<bool> done = false;
@@ -94,11 +94,11 @@ class SimulatedClock final : public Clock {
   // clock does not wait for them. Without participants, the time jumps as soon
   // as one thread sleeps.
   //
-  // Stands for the thread that makes it, or, once it has been moved, for the
-  // next other thread that sleeps and is no participant yet. A thread that
-  // announces itself after another thread has moved the time, and while that
-  // thread continues to sleep, would see hours pass at random. The clock
-  // reports this by the `StallGuard`.
+  // Represents the thread that makes it, or, once it has been moved, the next
+  // other thread that sleeps and is no participant yet. A thread that announces
+  // itself after another thread has moved the time, and while that thread
+  // continues to sleep, would see hours pass at random. The clock reports this
+  // by the `StallGuard`.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -111,10 +111,10 @@ class SimulatedClock final : public Clock {
   };
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
-  // moves the clock and under no lock. The time stands still while it runs,
-  // unless it sleeps on this clock or advances it. If `time` has passed, it
-  // runs at the next move of the clock. Calls for the same time run in the
-  // order in which they were added.
+  // moves the clock and under no lock. The time stops while it runs, unless it
+  // sleeps on this clock or advances it. If `time` has passed, it runs at the
+  // next move of the clock. Calls for the same time run in the order in which
+  // they were added.
   void CallAt(absl::Duration time, std::function<void()> function);
 
   // Advances the time by `duration`, which must not be negative, and runs the
@@ -169,7 +169,7 @@ class SimulatedClock final : public Clock {
   // A thread that runs one of the calls.
   struct Caller {
     std::thread::id thread;
-    bool sleeps = false;  // On this clock, inside of the call.
+    bool sleeps = false;  // On this clock, inside the call.
   };
 
   // These require `mutex_`; the last four release it while they call functions
@@ -226,8 +226,8 @@ class SimulatedClock final : public Clock {
 //               ElementsAre(absl::Seconds(0), absl::Seconds(1),
 //                           absl::Seconds(3), absl::Seconds(7)));
 
-// Answers with its steps in order, and repeats the last one for ever. Pass it
-// by `std::ref`, because a copy keeps its own record; it must then outlive the
+// Answers with its steps in order, and repeats the last one forever. Pass it by
+// `std::ref`, because a copy keeps its own record; it must then outlive the
 // wait. Thread-compatible: one wait at a time polls it. `T` must be copyable.
 template <typename T = void>
 class ScriptedPoll {

@@ -32,7 +32,7 @@ namespace waiter::internal {
 // The functions, named without "PQ", with numbers for enumerations. The newest
 // one came with libpq 14 (2021).
 struct PostgresLibrary {
-  // Returns null for what is no connection string, and a message to be freed.
+  // Returns null and a message to be freed if this is no connection string.
   void* (*conninfoParse)(const char*, char**);
   void (*conninfoFree)(void*);
   void (*freemem)(void*);

@@ -47,7 +47,7 @@ struct BatchKey;
 struct BatchWait {
   BatchKey* key = nullptr;
   Clock* clock = nullptr;
-  // The deadline minus the window. Polls from then on do not wait for others.
+  // The deadline minus the window. Later polls do not wait for others.
   MonotonicTime hurries_from = (MonotonicTime::max)();
   // Whether the poll in progress is certain to be answered: nothing holds its
   // call up, or the call has begun.
@@ -113,7 +113,7 @@ class BatchQueue : public std::enable_shared_from_this<BatchQueue> {
   // Whether `CountCall` must be called for each call.
   bool counts_calls() const { return rate_limiter_ != nullptr; }
 
-  // Tells the rate limiter that a call has ended, and what it found.
+  // Tells the rate limiter that a call has ended with `found`.
   void CountCall(PollStatus found);
 
   // Guards all keys and waits, and the members after `status_`.

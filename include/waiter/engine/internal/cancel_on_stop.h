@@ -96,7 +96,7 @@ class CancelOnStop {
   // this, or the object to which it was moved, is destroyed.
   StopLink* link() const { return link_; }
 
-  // Lets a request of a stop cancel `wait` from now on, and cancels it
+  // Makes a request of a stop cancel `wait` from now on, and cancels it
   // immediately if there was one. Throws nothing.
   static void Arm(StopLink* link, const WaitHandle& wait) {
     if (link != nullptr) link->Arm(wait.wait_);

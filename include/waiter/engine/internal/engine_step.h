@@ -59,7 +59,7 @@ struct EngineAnswer {
   uint64_t generation = 0;
   int64_t attempt = 0;
   MonotonicTime given;
-  bool at_once = false;  // Given inside of the status function.
+  bool at_once = false;  // Given inside the status function.
   std::unique_ptr<EngineAnswer> next;
 };
 template <typename T>
@@ -67,7 +67,7 @@ struct EngineValueAnswer final : EngineAnswer {
   OptionalValue<T> value;
 };
 
-// A poll that awaits its answer. Copies stand for the same poll; the first
+// A poll that awaits its answer. Copies refer to the same poll; the first
 // answer counts. Thread-safe.
 struct EngineTicket {
   EngineWaitRef wait;

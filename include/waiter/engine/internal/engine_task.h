@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The form in which a `WaitEngine` (engine/engine.h) holds the two functions of
-// a wait, of any type: the status function, inside of an adapter, and the
+// a wait, of any type: the status function, inside an adapter, and the
 // callback. Small ones lie side by side inside the record of the wait, behind
 // one table of operations. Each form of status function has an adapter:
 //

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Handlers that are called at the end of a turn of an `AsioEngineDriver`
-// (interop/asio.h): by its thread and executor, but no longer inside of the
+// (interop/asio.h): by its thread and executor, but no longer inside the
 // engine, and without a detour through the executor's queue.
 
 #ifndef WAITER_INTEROP_INTERNAL_ASIO_TURN_H_

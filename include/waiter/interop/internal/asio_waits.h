@@ -12,7 +12,7 @@
 //   destroy the handlers
 //
 // So nothing is posted to a context that is gone, no handler is called once its
-// destructor has begun, and every handler is destroyed inside of it.
+// destructor has begun, and every handler is destroyed inside it.
 
 #ifndef WAITER_INTEROP_INTERNAL_ASIO_WAITS_H_
 #define WAITER_INTEROP_INTERNAL_ASIO_WAITS_H_
@@ -158,7 +158,7 @@ class AsioWaits : public boost::asio::execution_context::service {
     if (--departures_ == 0) departed_.Notify();
   }
 
-  // The wait ends, so its handle is not needed any more.
+  // The wait ends, so its handle is no longer needed.
   void Unlink(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!entry.is_linked_) return;
     entry.is_linked_ = false;

@@ -151,7 +151,7 @@ class CurlClient {
       AppendLine(headers_, value.empty() ? absl::StrCat(name, ";")
                                          : absl::StrCat(name, ": ", value));
     }
-    // All codings that libcurl knows. `OnBody` bounds what they decode to.
+    // All codings that libcurl knows. `OnBody` bounds the decoded size.
     Set(CURLOPT_ACCEPT_ENCODING, "");
     // Some servers refuse requests without a user agent.
     Set(CURLOPT_USERAGENT, "waiter");
@@ -162,8 +162,8 @@ class CurlClient {
     Set(CURLOPT_MAXREDIRS, static_cast<long>(max_redirects_));
   }
 
-  // Returns the header fields of the next request, with those that ask for a
-  // newer answer than the last one, or to hold the request.
+  // Returns the header fields of the next request, including the ones that ask
+  // for a newer answer than the last one, or to hold the request.
   CurlLines RequestLines() const {
     CurlLines lines;
     for (const curl_slist* line = headers_.get(); line != nullptr;
@@ -215,7 +215,7 @@ class CurlClient {
     if (stop.stop_requested()) {
       return Without(Failure::kStopped, "cut short by a stop");
     }
-    return Without(Failure::kConnection, "libcurl cannot go on");
+    return Without(Failure::kConnection, "libcurl cannot continue");
   }
 
   HttpOutcome Outcome(absl::Duration timeout) {
@@ -275,8 +275,8 @@ class CurlClient {
   }
 
   // Drops the headers of the user if the response redirects to another origin,
-  // and in any case those that are about the last answer. libcurl itself holds
-  // back only passwords, cookies and some headers.
+  // and in any case the ones about the last answer. libcurl itself holds back
+  // only passwords, cookies and some headers.
   void PrepareForRedirect() {
     const HttpResponse& response = reader_.response();
     if (!follows_ || response.status < 300 || response.status >= 400) return;

@@ -18,8 +18,8 @@
 
 namespace waiter::internal {
 
-// Longest delay that is taken for what a server means. Longer ones, and times
-// that are further away, are ignored.
+// Longest delay that a server can mean. Longer ones, and times that are further
+// away, are ignored.
 inline constexpr absl::Duration kMaxPlausibleDelay = absl::Hours(7 * 24);
 
 // Unit of a number that is not a time.

@@ -43,7 +43,7 @@ struct HttpOutcome {
   bool was_held = false;  // The server held the request: poll again.
 };
 
-// Collects a response from what a client reads. Thread-compatible.
+// Collects a response from the data that a client reads. Thread-compatible.
 class HttpReader {
  public:
   // Most bytes of a header.
@@ -98,8 +98,8 @@ struct NextPoll {
   bool is_immediate;  // Unless there is a `retry_after`.
 };
 
-// Returns `answer`, with what the server wants if the wait continues and the
-// answer does not say it itself.
+// Returns `answer`, with `next` if the wait continues and the answer has no
+// time of the next poll.
 Poll<> AddNextPoll(Poll<> answer, NextPoll next);
 
 template <typename T>
@@ -111,7 +111,7 @@ inline Poll<> WithNextPoll(Poll<> answer, NextPoll next) {
   return AddNextPoll(std::move(answer), next);
 }
 
-// Stands for a missing function of the user. The detail is "HTTP 200: OK".
+// Replaces a missing function of the user. The detail is "HTTP 200: OK".
 struct TakeResponse {
   Poll<HttpResponse> operator()(HttpResponse response) const;
 };

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Decides what an HTTP response means to a poll. Programs include
+// Decides the meaning of an HTTP response for a poll. Programs include
 // interop/http.h. Needs no libcurl, sends nothing and reads no clock, so that
 // other HTTP clients can use it:
 //

@@ -4,7 +4,7 @@
 // The part of interop/http.h that makes polls of an unchanged resource cheap.
 // It remembers the last answer, asks the server only for a newer one (RFC 9110,
 // 13), and replaces the body of a 304. For your own clients, as `HttpPoller`
-// does so by itself:
+// does so automatically:
 //
 //   HttpFields more = memory.Conditions();  // If-None-Match: "x"
 //   HttpResponse response = Get(url, more);
@@ -38,8 +38,8 @@ class HttpMemory {
   // address of the request, not for one to which it is redirected.
   HttpFields Conditions() const;
 
-  // Takes an answer that came without a redirect. If it is a 304 for what is
-  // remembered, replaces it by that, with the header fields of the 304, and
+  // Takes an answer that came without a redirect. Replaces a 304 for the
+  // remembered answer by that answer, with the header fields of the 304, and
   // sets `not_modified`. A 200 that can be asked for in this way is remembered.
   void Apply(HttpResponse& response);
 

@@ -95,13 +95,13 @@ struct HttpDialect {
   Kind kind = Kind::kAuto;
 
   // kState: the members that lead to the state, separated by dots. An array on
-  // the way stands for all of its elements, and the operation succeeds when
-  // there is one and all have succeeded. Empty: `status`, `state` or `phase`.
+  // the way means all of its elements, and the operation succeeds when there is
+  // one and all have succeeded. Empty: `status`, `state` or `phase`.
   std::string path = {};
 
-  // * kState: the word that means success, in place of the usual ones.
+  // * kState: the word that means success, instead of the usual ones.
   // * kKubernetes: the condition that must be True.
-  // * kGoogle: "wait" asks by `:wait`, which lets the server hold the request,
+  // * kGoogle: "wait" asks by `:wait`, so that the server can hold the request,
   //   until it turns out not to offer that.
   std::string word = {};
 
@@ -149,7 +149,7 @@ struct HttpOperationStep {
 // | the start                                   | the operation              |
 // | ------------------------------------------- | -------------------------- |
 // | is answered 2xx                             | runs; only GET follows     |
-// | is answered 2xx, and says nothing of an     | has succeeded              |
+// | is answered 2xx, and mentions no            | has succeeded              |
 // | operation                                   |                            |
 // | is refused: 429, or 403 or 503 with a delay | is started again, later    |
 // | reached no server                           | is started again, later    |
@@ -184,7 +184,7 @@ class HttpOperationTracker {
 
   // Returns the state as text in lines. It has the addresses, which may hold a
   // secret, but no headers and no body, and after the end its answer. A tracker
-  // that is restored from what was saved after `Next` does not repeat a start
+  // that is restored from the text saved after `Next` does not repeat a start
   // that must not be repeated.
   std::string Save() const;
 
@@ -268,7 +268,7 @@ class HttpOperationTracker {
   bool was_sent_ = false;     // The start may have reached the server.
   bool has_run_ = false;      // A status was read.
   bool has_word_ = false;     // A status had a word for the state.
-  bool may_be_done_ = false;  // A 2xx that says nothing is success.
+  bool may_be_done_ = false;  // A 2xx without a word is success.
   bool offers_wait_ = true;
   Source source_ = Source::kRequest;
   std::string method_;      // For the start; a redirect may change it.

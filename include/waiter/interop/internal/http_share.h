@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of interop/http.h that lets waits share their requests.
+// The part of interop/http.h by which waits share their requests.
 
 #ifndef WAITER_INTEROP_INTERNAL_HTTP_SHARE_H_
 #define WAITER_INTEROP_INTERNAL_HTTP_SHARE_H_
@@ -118,8 +118,8 @@ class SharedCurlClient {
 
 }  // namespace internal
 
-// Lets the pollers of a process that make the same request share it, so that a
-// thousand waits for one job cost the server what one does:
+// Shares a request among the pollers of a process that make it, so that a
+// thousand waits for one job cost the server no more than one:
 //
 //   const auto share = std::make_shared<waiter::HttpShare>(absl::Seconds(1));
 //   waiter::HttpPoller({.url = url, .headers = headers}, {.share = share})
@@ -132,8 +132,8 @@ class SharedCurlClient {
 // A poll takes a response that came at most `max_age` before it, or while it
 // waits for one; with zero, only polls at the same time share. The first poll
 // of a wait takes only one whose request began after that poll, so that a wait
-// never sees what was true before it. A poll that was stopped or ran out of
-// time is not shared.
+// never sees a state from before it. A poll that was stopped or ran out of time
+// is not shared.
 //
 // Thread-safe.
 class HttpShare {

@@ -48,8 +48,7 @@ struct HttpWatchOptions {
   Duration max_silence = absl::Minutes(5);
 
   // Delays between connections. After a stream of 5 s or longer they start
-  // over, or the next one is what a server-sent `retry` asks for, up to an
-  // hour.
+  // over, or the next one is the value of a server-sent `retry`, up to an hour.
   BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
                             .max_delay = absl::Seconds(30)};
 
@@ -98,7 +97,7 @@ class StreamFollower {
   void Stop() { stop_.request_stop(); }
 
  private:
-  // Takes what the client reads.
+  // Takes the data that the client reads.
   class Sink final : public StreamSink {
    public:
     Sink(std::shared_ptr<WatchedDelays> delays,
@@ -195,7 +194,7 @@ class StreamFollower {
 //
 // Has a thread, which follows the stream and connects again whenever it ends.
 // The destructor ends it, and blocks only as long as the functions do that the
-// thread calls. It must not run inside of one of them. In a child of fork(2) it
+// thread calls. It must not run inside one of them. In a child of fork(2) it
 // leaves the connection to the parent.
 class HttpWatch {
  public:

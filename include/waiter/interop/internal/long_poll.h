@@ -61,9 +61,9 @@ class LongPolls {
   std::string Url(const std::string& url) const;
   HttpFields Fields() const;
 
-  // Ends the request, at `now`, with the status of its response, or with 0
-  // if it got none. Returns whether the next poll should follow immediately. A
-  // request that the client itself stopped says nothing: do not call this.
+  // Ends the request, at `now`, with the status of its response, or with 0 if
+  // it got none. Returns whether the next poll should follow immediately. Do
+  // not call this for a request that the client itself stopped.
   bool End(int status, MonotonicTime now);
 
  private:

@@ -35,10 +35,10 @@ class DurationRing {
     ++added_;
   }
 
-  // Returns the number of all that were ever added.
+  // Returns the number of durations that were ever added.
   int64_t added() const { return added_; }
 
-  // Returns what is kept, the oldest first.
+  // Returns the kept durations, the oldest first.
   std::vector<DurationBounds> Kept() const {
     std::vector<DurationBounds> kept;
     const auto size = static_cast<int64_t>(kCapacity);

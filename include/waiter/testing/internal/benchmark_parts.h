@@ -54,7 +54,7 @@ inline Row* Register(const std::string& name, RunRow run) {
 #define WAITER_BENCHMARK_NAME_(line) WAITER_BENCHMARK_NAME_OF_(line)
 #define WAITER_BENCHMARK_NAME_OF_(line) waiter_benchmark_rows_##line
 
-// Returns options of waits that poll each `delay`, for ever.
+// Returns options of waits that poll each `delay`, forever.
 inline WaitOptions OptionsFor(absl::Duration delay, Clock& clock) {
   // Spread by half of the delay, so that waits do not fall into step.
   const BackoffOptions backoff = {.initial_delay = delay,

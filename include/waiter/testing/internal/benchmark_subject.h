@@ -73,7 +73,7 @@ class Subject {
     return std::invoke(function_, context...);
   }
 
-  // Calls the function and returns what it found.
+  // Calls the function and returns its answer.
   template <typename... Context>
   waiter::Poll<> Poll(const Context&... context) {
     waiter::Poll<> found;

@@ -61,7 +61,7 @@ struct BoostTest {
   class Interception;
 };
 
-// Keeps the errors of a round in place of writing them.
+// Keeps the errors of a round instead of writing them.
 class BoostTest::Formatter final
     : public ::boost::unit_test::unit_test_log_formatter {
   using Unit = ::boost::unit_test::test_unit;

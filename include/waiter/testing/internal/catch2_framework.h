@@ -123,8 +123,8 @@ struct Catch2 {
 
 #if WAITER_CATCH2_VERSION == 2
 
-// Replaces the run during a round: takes results of assertions, and lets
-// everything else through.
+// Replaces the run during a round: takes results of assertions, and passes on
+// everything else.
 class Catch2::Capture final : public ::Catch::IResultCapture {
   using Info = ::Catch::AssertionInfo;
   using Reaction = ::Catch::AssertionReaction;

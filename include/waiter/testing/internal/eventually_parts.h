@@ -150,7 +150,8 @@ std::string Print(const absl::StatusOr<T>& value) {
                     : eventually::Print<Framework>(value.status());
 }
 
-// Prints what every framework prints alike: text, and what has an operator<<.
+// Prints values that every framework prints alike: text, and types with an
+// operator<<.
 template <typename T>
 std::string PrintPlainly(const T& value) {
   if constexpr (Text<T>) {
@@ -164,8 +165,8 @@ std::string PrintPlainly(const T& value) {
   }
 }
 
-// A matcher for values of type `T`. It may refer to what it was made of, which
-// need not be copyable.
+// A matcher for values of type `T`. It may refer to its arguments, which need
+// not be copyable.
 template <typename T>
 struct ValueMatcher {
   // Returns whether the value matches. May append an explanation to `why`.
@@ -207,7 +208,7 @@ ValueMatcher<T> PlainMatcher(const M& matcher) {
   }
 }
 
-// A framework names what an assertion needs of it. This is the one of the
+// A framework names the parts that an assertion needs. This is the one of the
 // function `Eventually`, which works in all.
 struct NoFramework {
   // Returns the text for any type; `Print` above handles statuses.
@@ -228,10 +229,10 @@ struct NoFramework {
   static void RecordLimitUsed(double /*share*/, const Site& /*site*/) {}
 };
 
-// `FailIf<Nothing>` stands for no `FailIf`.
+// `FailIf<Nothing>` means no `FailIf`.
 struct Nothing {};
 
-// Stands for no matcher: the expression must be true.
+// Means no matcher: the expression must be true.
 struct Truth {};
 
 template <typename T>
@@ -357,8 +358,8 @@ class ExpressionSubject final : public Subject {
   std::optional<ValueMatcher<Value>> pass_if_;
 };
 
-// Run an assertion. The arguments after `evaluate` are those that the macro got
-// after its expression. Without a matcher, the expression must be true.
+// Run an assertion. The arguments after `evaluate` are the macro's after its
+// expression. Without a matcher, the expression must be true.
 template <typename Framework, typename Evaluate, typename M,
           EndCondition... Ends>
 absl::Status RunExpression(const Site& site, const Evaluate& evaluate,

@@ -49,14 +49,14 @@ struct Look {
   std::optional<std::string> hopeless = {};  // Reason to give up immediately.
   bool settled = false;  // `PassIf` matched: if it holds, it holds for good.
   bool skipped = false;  // The block asked to skip the test.
-  // The answer of a status function, without its value, or what was thrown.
+  // The answer of a status function, without its value, or the exception.
   std::optional<waiter::Poll<>> answer = {};
 };
 
 // One expression with its matchers, or one block.
 class Subject {
  public:
-  // Evaluates the subject once. If `describe` is true, `Look::seen` is set also
+  // Evaluates the subject once. If `describe` is true, `Look::seen` is set even
   // for a value that matches.
   virtual Look Poll(bool describe) = 0;
 
@@ -107,8 +107,8 @@ struct BlockHooks {
 };
 
 // The same for a block of assertions, which must all pass in one round. If the
-// last round skips the test, the result is OK, and `skip` says why. Null stands
-// for no options. `run_round` runs what it gets, once, and may not catch other
+// last round skips the test, the result is OK, and `skip` says why. Null means
+// no options. `run_round` runs its argument once, and may not catch other
 // exceptions than those by which the framework ends a round.
 absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
                        const BlockHooks& hooks,
@@ -122,7 +122,7 @@ absl::Status RunRounds(const Site& site, const EventuallyOptions* options,
 Round RunOwnRound(absl::FunctionRef<void()> block);
 bool FailRound(Round::Failure failure, bool ends_round);
 
-// Returns `text` in double quotes, with escapes in place of quotes and of
+// Returns `text` in double quotes, with escapes instead of quotes and
 // characters that cannot be printed.
 std::string Quote(std::string_view text);
 

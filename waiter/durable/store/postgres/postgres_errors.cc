@@ -26,9 +26,9 @@ struct Advice {
 // The first match counts.
 constexpr std::array kAdvice = {
     Advice{"40001", absl::StatusCode::kAborted,
-           "collided with another transaction; it passes by itself"},
+           "collided with another transaction; this is temporary"},
     Advice{"40P01", absl::StatusCode::kAborted,
-           "collided with another transaction; it passes by itself"},
+           "collided with another transaction; this is temporary"},
     Advice{"55P03", absl::StatusCode::kAborted,
            "waits are locked by another transaction; end the one that keeps "
            "locks in the schema, or wait"},

@@ -201,8 +201,8 @@ void PostgresLoop::Repeat(const PostgresSession::Outcome& outcome) {
   }
 }
 
-// An error that does not pass by itself is the answer to all requests. After
-// any other, they wait for the next connection.
+// An error that is not temporary is the answer to all requests. After any
+// other, they wait for the next connection.
 void PostgresLoop::Disconnect(MonotonicTime now) {
   if (session_->state() == PostgresSession::State::kBroken) {
     last_error_ = session_->error();

@@ -97,7 +97,7 @@ class PostgresSession {
   void OnVersion(const std::string& version, const std::string& compatible);
 
   bool SendCommand(const char* sql);
-  // Ends what was sent, and lets it go.
+  // Ends the transaction that was sent, and releases it.
   void Finish();
   void Flush();
   void ReadResults();

@@ -70,7 +70,7 @@ constexpr std::array kAdvice = {
     Advice{kNotADatabase, absl::StatusCode::kFailedPrecondition,
            "is not an SQLite file, or is encrypted; name another file"},
     Advice{kCorrupt, absl::StatusCode::kDataLoss,
-           "is damaged; restore a backup, or salvage what is left with "
+           "is damaged; restore a backup, or salvage the rest with "
            "`sqlite3 FILE "
            ".recover`"},
     Advice{kIoError, absl::StatusCode::kInternal,
