@@ -41,7 +41,7 @@ class ProcessFixture : public testing::Test {
     alive_ = open(Path("alive").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ASSERT_GE(alive_, 0);
     // Scripts start in this directory.
-    ASSERT_EQ(chdir(directory_.c_str()), 0);
+    std::filesystem::current_path(directory_);
   }
 
   // At the end of every test, expects no zombie, and no process given up.
@@ -50,7 +50,7 @@ class ProcessFixture : public testing::Test {
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
     EXPECT_EQ(errno, ECHILD);
     close(alive_);
-    EXPECT_EQ(chdir("/"), 0);
+    std::filesystem::current_path(former_directory_);
     std::filesystem::remove_all(directory_);
   }
 
@@ -100,6 +100,8 @@ class ProcessFixture : public testing::Test {
       std::make_unique<ProcessReaper>(loop_, absl::Milliseconds(100));
 
  private:
+  const std::filesystem::path former_directory_ =
+      std::filesystem::current_path();
   std::string directory_;
   int alive_ = -1;
 };

@@ -215,7 +215,8 @@ TEST_F(ConnectorTest, CancelledAttemptDoesNotCallBack) {
 
 TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
   // The path is relative, as the name of a socket must be short.
-  ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(testing::TempDir());
   const std::string path = absl::StrCat("socket", getpid());
   connector_.ConnectUnix(path, Keep());
   EXPECT_EQ(Failure().detail,
@@ -233,6 +234,7 @@ TEST_F(ConnectorTest, UnixSocketsAreFoundByPath) {
   connector_.ConnectUnix(path, Keep());
   EXPECT_EQ(Peer(), path);
   EXPECT_EQ(unlink(path.c_str()), 0);
+  std::filesystem::current_path(before);
 
   result_.reset();
   const std::string name = absl::StrCat("@waiter", getpid());
