@@ -349,7 +349,7 @@ void Watched::Sleep(std::chrono::nanoseconds time) {
 void Watched::CheckNotified(absl::Duration slept, SleepReason reason) {
   Expect(
       reason != SleepReason::kRetryAfter && reason != SleepReason::kConfirming,
-      "no notification ends the sleep of a hint or a hold");
+      "no notification shortens the sleep of a hint or a hold");
   if (polls_ == 0) return;
   const Poll<>& found = report_.last_poll;
   Expect(slept >= MinDelay(CurveOf(found.status())),
