@@ -34,9 +34,9 @@ struct MeasuredBenchmark {
   int64_t repetitions;  // Zero if the file does not say.
 };
 
-// Returns the benchmarks in the order of their definition, without those that
-// were skipped or failed. kInvalidArgument begins with `file`, and says what is
-// missing in which benchmark.
+// Returns the benchmarks in the order of their definition, without skipped and
+// failed ones. kInvalidArgument begins with `file`, and names the benchmark and
+// its fault.
 absl::StatusOr<std::vector<MeasuredBenchmark>> ParseBenchmarks(
     std::string_view text, std::string_view file);
 

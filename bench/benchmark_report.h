@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows what a poll costs, as a table and as a chart.
+// Shows the cost of a poll, as a table and as a chart.
 
 #ifndef WAITER_BENCH_BENCHMARK_REPORT_H_
 #define WAITER_BENCH_BENCHMARK_REPORT_H_

@@ -275,7 +275,7 @@ void ReadClock(int64_t times) {
   }
 }
 
-// Returns the allocations per call, without those that create the waiter.
+// Returns the allocations per call, without the waiter's creation.
 double AllocationsPerCall(const Work& work) {
   constexpr int64_t kCalls = 1000;
   work(1);

@@ -48,7 +48,7 @@ auto MakeCompatibleQuota() {
 
 auto MakeLimiter() { return AdaptiveRateLimiter::Make({}); }
 
-// Returns a limiter that was throttled, but whose rate lets all polls through.
+// Returns a limiter that was throttled, but whose rate allows all polls.
 auto MakeLimitingLimiter() {
   auto limiter =
       AdaptiveRateLimiter::Make({.min_fill_rate = 1e12, .min_capacity = 1e15});

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures the cost of asking a limiter before a poll: a limiter that many
-// processes share, a limiter of this process, and a call of the store for each
-// poll, as limiters without slots make it. Also measures the work of a real
+// Measures the cost of asking a limiter before a poll. It compares a limiter
+// that many processes share, a limiter of this process, and a store call per
+// poll, which limiters without slots need. Also measures the work of a real
 // store with slots and without.
 
 #include <algorithm>
@@ -173,7 +173,7 @@ constexpr int kMembers = 10;
 constexpr double kPollsPerSecond = 2000;
 constexpr auto kTime = std::chrono::seconds(5);
 
-// Lets each member poll for `kTime`, at the times that `acquire` returns.
+// Polls for each member at the times that `acquire` returns, for `kTime`.
 // Returns the number of polls.
 int64_t PollAll(
     const std::function<MonotonicTime(size_t member, MonotonicTime)>& acquire) {

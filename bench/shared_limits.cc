@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kRate = 1000;
 
-// A process whose waits poll as often as its limiter lets them.
+// A process whose waits poll as often as its limiter allows.
 class Process {
  public:
   Process(sim::VirtualClock& clock, std::shared_ptr<sim::BudgetBook> book,

@@ -66,7 +66,7 @@ class Job {
     std::filesystem::remove(path_);
   }
 
-  // Return what the job has written last; "" and 0 if it has written nothing.
+  // Return the state and port that the job wrote last; "" and 0 if none.
   std::string State() const { return Word(0); }
   uint16_t Port() const {
     uint32_t port = 0;
@@ -107,7 +107,7 @@ absl::Status Connect(uint16_t port) {
                                : absl::ErrnoToStatus(errno, "cannot connect");
 }
 
-// A limit far above what the job takes, for slow machines.
+// A limit far above the job's time, for slow machines.
 const EventuallyOptions kPatiently = {.timeout = absl::Seconds(30)};
 
 TEST(JobTest, JobStartsAnswersAndIsDone) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures what it costs to poll the state of a job in a file, alone and in
+// Measures the cost of polling the state of a job in a file, alone and in
 // waits:
 //
 //   $ ./bazelw run -c opt //examples:poll_overhead_benchmark --

@@ -58,7 +58,7 @@ constexpr std::string_view kHelp =
     "                      seconds to become ready\n"
     "  --timeout=DURATION  when to give up, such as 90s or 5m; 30s by "
     "default;\n"
-    "                      inf waits for ever\n"
+    "                      inf waits forever\n"
     "  --learn=FILE        polls by how long earlier runs took, which FILE "
     "keeps;\n"
     "                      run it four times to see fewer polls\n"
@@ -79,7 +79,8 @@ std::string Seconds(absl::Duration duration) {
 // Prints a line for every poll.
 class Progress : public waiter::WaitObserver {
  public:
-  // Returns what the last poll that was not cut short found; empty if none.
+  // Returns the status and detail of the last poll that was not cut short;
+  // empty without such a poll.
   std::string_view last_seen() const { return last_seen_; }
 
  private:
@@ -154,7 +155,7 @@ void PrintError(std::string_view text) {
   absl::FPrintF(stderr, "provision: %s\n", line);
 }
 
-// The file of --learn and what it teaches; both null without it.
+// The file of --learn and the delays it teaches; both null without the flag.
 struct Learning {
   std::unique_ptr<waiter::DurationFile> file;
   std::shared_ptr<waiter::LearnedDelays> delays;

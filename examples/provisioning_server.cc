@@ -37,7 +37,7 @@ constexpr std::chrono::milliseconds kRefusesFor(800);
 constexpr timeval kPatienceWithClient = {.tv_sec = 1, .tv_usec = 0};
 constexpr int kLargestRequest = 16 * 1024;
 
-// Answers in their order. The server repeats the last one for ever.
+// Answers in their order. The server repeats the last one forever.
 constexpr std::array<std::string_view, 3> kAnswers = {
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 13\r\n"
@@ -109,7 +109,7 @@ void Send(int connection, std::string_view answer) {
 
 // Runs the child until it is killed.
 [[noreturn]] void Serve(int listener, int lifeline) {
-  // Ctrl-C goes to both processes; the parent decides what it means.
+  // Ctrl-C goes to both processes; only the parent reacts.
   signal(SIGINT, SIG_IGN);
 
   Await(-1, lifeline, kRefusesFor);

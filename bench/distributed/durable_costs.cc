@@ -54,7 +54,7 @@ ABSL_FLAG(int32_t, workers, 1, "processes that poll");
 ABSL_FLAG(int32_t, bullmq_workers, 1, "processes of BullMQ that poll");
 ABSL_FLAG(int32_t, bullmq_concurrency, 200,
           "jobs that one of them runs at a time");
-ABSL_FLAG(bool, commands, false, "print commandstats, too");
+ABSL_FLAG(bool, commands, false, "also print commandstats");
 
 namespace waiter::bench {
 namespace {
@@ -690,14 +690,15 @@ void CheckFlags() {
   }
   if (Wants("lateness") && !Wants("polls")) {
     Fail(
-        "--only=lateness: give polls, too; lateness is that at half of its "
+        "--only=lateness: also give polls; lateness is measured at half of its "
         "polls per second");
   }
   if (!absl::GetFlag(FLAGS_bullmq).empty() &&
       absl::GetFlag(FLAGS_bullmq_member).empty()) {
     Fail(
-        "--bullmq: give --bullmq_member=bench/distributed/bullmq_member.js, "
-        "too, as `bazelw run` does");
+        "--bullmq: also give "
+        "--bullmq_member=bench/distributed/bullmq_member.js, as `bazelw run` "
+        "does");
   }
 }
 

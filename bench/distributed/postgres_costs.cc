@@ -40,8 +40,8 @@ ABSL_FLAG(std::string, url, "", "of the database");
 ABSL_FLAG(bool, syncs, true, "whether commits wait for the disk");
 ABSL_FLAG(int64_t, server, 0, "process of the server, whose CPU is measured");
 ABSL_FLAG(std::string, pressure, "",
-          "what disturbs the polls: snapshot (a transaction keeps that of the "
-          "beginning), reader (a statement reads the table all the time) or "
+          "disturbance of the polls: snapshot (a transaction keeps its first "
+          "snapshot), reader (a statement reads the table all the time) or "
           "bloat (20 dead rows for each wait, without vacuum until then)");
 
 namespace waiter::bench {

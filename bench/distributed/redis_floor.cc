@@ -30,9 +30,9 @@ ABSL_FLAG(int64_t, count, 100'000, "waits");
 ABSL_FLAG(int64_t, batch, 250, "waits of one command");
 ABSL_FLAG(int64_t, partitions, 16, "sets into which the waits are divided");
 ABSL_FLAG(int64_t, record, 100, "bytes of a record");
-ABSL_FLAG(bool, reads, true, "read what the scripts read");
+ABSL_FLAG(bool, reads, true, "do the same reads as the scripts");
 ABSL_FLAG(bool, nothing, false, "call a script that does nothing instead");
-ABSL_FLAG(absl::Duration, time, absl::Seconds(5), "for which it runs");
+ABSL_FLAG(absl::Duration, time, absl::Seconds(5), "how long it runs");
 
 namespace waiter::bench {
 namespace {

@@ -95,7 +95,7 @@ void RefuseFlags(std::string_view why) {
 
 Workload::Workload(int argc, char** argv) {
   absl::SetProgramUsageMessage(
-      "Runs one workload and prints what it cost. See bench/peers/README.md.");
+      "Runs one workload and prints its cost. See bench/peers/README.md.");
   if (absl::ParseCommandLine(argc, argv).size() > 1) {
     RefuseFlags("use only flags; see --help");
   }

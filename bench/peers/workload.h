@@ -47,7 +47,7 @@ enum class Mode : uint8_t {
 bool AbslParseFlag(std::string_view text, Mode* mode, std::string* error);
 std::string AbslUnparseFlag(Mode mode);
 
-// Prints what is wrong with the command line, and ends the program.
+// Prints why the command line is wrong, and exits with 2.
 [[noreturn]] void RefuseFlags(std::string_view why);
 
 // A function that a user would poll, and its context, type-erased.
@@ -88,7 +88,7 @@ class Workload {
     int64_t min_delay;
   };
 
-  // Reads the flags --waits and --mode, and those that the program defines.
+  // Reads the flags --waits and --mode, and the program's own flags.
   // Exits if there are other arguments.
   Workload(int argc, char** argv);
 

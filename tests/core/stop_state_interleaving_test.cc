@@ -297,7 +297,7 @@ TEST(StopStateInterleavingTest, FindsEveryDefectOfTheSynchronization) {
   EXPECT_THAT(FirstFailure<Defect::kNeverLocks>(schedules),
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>(schedules),
-              HasSubstr("no thread can go on"));
+              HasSubstr("no thread can continue"));
   EXPECT_THAT(FirstFailure<Defect::kNeverRequested>(schedules),
               HasSubstr("schedule"));
 }

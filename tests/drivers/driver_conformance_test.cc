@@ -260,7 +260,7 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
   } else {
     wait = engine.Start(Waiter(std::ref(script), wait_options), take);
   }
-  EXPECT_FALSE(report.has_value()) << "called back inside of Start";
+  EXPECT_FALSE(report.has_value()) << "called back inside Start";
   if (scenario.stop_at == absl::ZeroDuration()) {
     request_stop();
   } else if (scenario.stop_at.has_value()) {
@@ -347,7 +347,7 @@ std::string Describe(const std::optional<Poll<>>& poll) {
   return poll.has_value() ? Describe(*poll) : "none";
 }
 
-// Describes a report, except for what the table itself states.
+// Describes a report, except for the fields that are in the table itself.
 std::string Describe(const WaitReport& report) {
   // The blocking form does not time a poll that ends the wait immediately.
   const absl::Duration longest_poll =
@@ -369,7 +369,7 @@ std::string Describe(const WaitReport& report) {
   return text;
 }
 
-// Describes what a lean report has even if a stop ended the wait.
+// Describes the fields that a lean report has even if a stop ended the wait.
 std::string DescribeLean(const WaitReport& report) {
   return absl::StrCat(absl::StatusCodeToString(report.status.code()), " after ",
                       report.attempts, " polls and ",

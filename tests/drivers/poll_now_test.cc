@@ -200,7 +200,7 @@ struct Outcome {
   StopReason reason = StopReason::kInvalidOptions;
 };
 
-// Records a poll, and returns what it finds.
+// Records a poll, and returns its look.
 Look NextLook(const Timeline& timeline, SimulatedClock& clock,
               std::vector<int>& polled_at) {
   polled_at.push_back(static_cast<int>(absl::ToInt64Seconds(clock.Elapsed())));

@@ -58,7 +58,8 @@ class Transcript : public WaitObserver {
     Add(absl::StrCat("poll ", attempt));
   }
   void AfterPoll(const PollEvent& poll) override {
-    Add(absl::StrCat("polled ", poll.attempt, poll.answered ? "" : " in vain"));
+    Add(absl::StrCat("polled ", poll.attempt,
+                     poll.answered ? "" : " unanswered"));
   }
   void OnDecision(const DecisionEvent& decision) override {
     Add(absl::StrCat(
@@ -277,7 +278,8 @@ TEST_P(UnfinishedPollTest, HasTheSameHooksInTheSameOrder) {
       transcript.lines(),
       ElementsAre(
           "start", "poll 1", "polled 1", "decided 1: in 1s", "sleep after 1",
-          "poll 2", absl::StrCat("polled 2", mishap.answered ? "" : " in vain"),
+          "poll 2",
+          absl::StrCat("polled 2", mishap.answered ? "" : " unanswered"),
           absl::StrCat("decided 2: ", reason),
           // A report counts the answered polls.
           absl::StrCat("done: ", reason, " after ", mishap.answered ? 2 : 1)));

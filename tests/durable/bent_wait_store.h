@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A store that passes on all calls and lets a test change the replies:
+// A store that forwards all calls; a test can change the replies:
 //
 //   BentWaitStore store(inner);
 //   store.claim = [](const ClaimRequest&, absl::StatusOr<ClaimReply>& reply) {

@@ -91,13 +91,13 @@ TEST(ClaimPacerTest, SleepingWaitsLeaveRoom) {
   pacer.OnHeld(small);
   EXPECT_FALSE(pacer.IsFull(small, false));
   pacer.OnHeld(small);
-  EXPECT_TRUE(pacer.IsFull(small, false)) << "of its own limit";
+  EXPECT_TRUE(pacer.IsFull(small, false)) << "its own limit is met";
   pacer.OnHeld(name);
   EXPECT_TRUE(pacer.IsFull(name, true)) << "an eighth is left free";
 }
 
-// Claims waits and polls them one by one. Returns how many waits the pacer lets
-// be due after `polls` polls.
+// Claims waits and polls them one by one. Returns the pacer's maximum number of
+// due waits after `polls` polls.
 int64_t MaxDueAfter(int polls, nanoseconds poll_time, bool is_limited = false) {
   ClaimPacer pacer(10'000, 250);
   const size_t name = pacer.AddName(

@@ -437,7 +437,7 @@ class Checker {
     }
   }
 
-  // Notes what the settle changed in the store.
+  // Notes the settle's effect on the store.
   void TellEffect(const DurableHistory::Settle& settle, Story& story,
                   Holding& holding) const {
     if (Stays(settle)) {
@@ -649,7 +649,7 @@ class Checker {
         break;
       case StopReason::kCancelled:
         if (!wait.cancelled.has_value()) {
-          Add("early: ", key, " ended as cancelled, which nobody asked for");
+          Add("early: ", key, " ended as cancelled without a request");
         }
         return;
       case StopReason::kFailed:

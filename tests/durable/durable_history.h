@@ -90,7 +90,7 @@ struct DurableHistory {
     absl::Duration at;
     std::string key;
   };
-  // The store forgot what it had acknowledged between `from` and `to`.
+  // The store forgot writes that it had acknowledged between `from` and `to`.
   struct Loss {
     absl::Duration from;
     absl::Duration to;

@@ -250,7 +250,7 @@ TEST_F(DurableMoveTest, MoveThatIsInterruptedAnywhereIsCompletedByTheNext) {
                       to_.Get(key).phase == Phase::kPending)
               << key;
         }
-        // Lets the lease and the heartbeat of an interrupted move expire.
+        // The lease and the heartbeat of an interrupted move expire.
         Run(absl::Minutes(2));
         ASSERT_TRUE(Move().ok());
         EXPECT_EQ(to_.Stats().pending, waits);

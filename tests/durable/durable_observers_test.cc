@@ -99,7 +99,7 @@ TEST_P(DurableObserversTest, WaitIsDoneForItsWorkerEachTimeItIsGivenBack) {
       ElementsAre("a starts", "a polls 1", "a is done: cancelled after 1",
                   "a starts", "a polls 2", "a is done: cancelled after 2",
                   "a starts", "a polls 3", "a is done: success after 3"));
-  EXPECT_THAT(first.ids(), SizeIs(3)) << "each time has an identity of its own";
+  EXPECT_THAT(first.ids(), SizeIs(3)) << "each time has its own identity";
   EXPECT_GE(first.elapsed(), absl::Seconds(20)) << "counts from the enqueue";
 }
 

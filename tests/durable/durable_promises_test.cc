@@ -140,7 +140,7 @@ class Bench {
       ++answer->count;
       answer->got = std::move(got);
     });
-    EXPECT_EQ(answer->count, 0) << "called back inside of the call";
+    EXPECT_EQ(answer->count, 0) << "called back inside the call";
     for (int i = 0; i < 10'000 && answer->count == 0; ++i) {
       Run(absl::Milliseconds(1));
     }

@@ -216,7 +216,7 @@ class DurableWorld {
       : client_store_(std::make_shared<MemoryWaitStore>(clock, book)),
         client(*DurableClient::Make(client_store_, {.partitions = 2})) {}
   ~DurableWorld() {
-    // The workers' engines must not call back into this any more.
+    // The workers' engines must no longer call back into this.
     for (const auto& worker : workers_) worker->Kill();
     workers_.clear();
   }

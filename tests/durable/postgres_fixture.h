@@ -90,7 +90,7 @@ class PostgresFixture : public testing::Test {
     EXPECT_EQ(store.status(), absl::OkStatus());
     return StoreCalls(*std::move(store));
   }
-  // Returns the output of psql. "@" stands for the schema and a dot.
+  // Returns the output of psql. "@" means the schema and a dot.
   std::string Run(const std::string& sql) const {
     return server().Run(InSchema(sql));
   }

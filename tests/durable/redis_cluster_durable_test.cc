@@ -142,7 +142,7 @@ class RedisClusterDurableTest : public testing::Test {
     EXPECT_EQ(*count, kWaits);
   }
 
-  // Lets all waits succeed, and expects one result for each within half a
+  // Makes all waits succeed, and expects one result for each within half a
   // minute.
   void ExpectAllResults() {
     {

@@ -123,7 +123,7 @@ class RedisDurableTest : public testing::Test {
     are_ready_ = true;
   }
 
-  // Lets all waits succeed, and expects one result for each within a minute.
+  // Makes all waits succeed, and expects one result for each within a minute.
   void ExpectAllResults() {
     LetAllSucceed();
     EXPECT_TRUE(Eventually([this] { return results_.size() == kWaits; }));

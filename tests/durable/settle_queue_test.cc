@@ -60,7 +60,7 @@ void LetEnd(LeasedWait& wait) {
   EXPECT_TRUE(wait.Apply(Event::kEnd));
 }
 
-// Lets a wait be released, due at `wake_up`.
+// Releases a wait, which is due at `wake_up`.
 void LetLeave(LeasedWait& wait, MonotonicTime wake_up) {
   wait.Save({}, {}, wake_up);
   EXPECT_TRUE(wait.Apply(Event::kSleep));

@@ -218,7 +218,7 @@ std::string RunAndKill(const std::string& path, uint64_t seed,
     all.append(bytes.data(), static_cast<size_t>(size));
     if (!killer.joinable()) kill_later();
   }
-  EXPECT_TRUE(killer.joinable()) << "the child has ended by itself";
+  EXPECT_TRUE(killer.joinable()) << "the child has ended on its own";
   if (killer.joinable()) killer.join();
   close(from);
   int status = 0;

@@ -42,7 +42,7 @@ inline std::string RunSql(sqlite3* connection, const std::string& sql) {
   return message;
 }
 
-// A path without a file. The destructor deletes the file that is there then.
+// A path without a file. The destructor deletes any file at this path.
 class SqliteFile {
  public:
   SqliteFile()

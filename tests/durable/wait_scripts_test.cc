@@ -556,7 +556,7 @@ struct ScriptCase {
   bool has_other_keys = false;
 };
 
-// Returns all scripts. "FENCE" stands for the fence of the held wait.
+// Returns all scripts. "FENCE" means the held wait's fence.
 std::vector<ScriptCase> AllScripts() {
   return {
       {"claim", &internal::WaitScripts::claim, {"10", "1000000"}, true},
@@ -579,12 +579,12 @@ std::vector<ScriptCase> AllScripts() {
        &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "k", "FENCE", "1", "held", "2 new"},
        true},
-      {"end, unheard",
+      {"end, not delivered",
        &internal::WaitScripts::settle,
        {"1000000", "1000000", "5", "e", "FENCE", "1", "held", "2 new", "value",
         "success"},
        true},
-      {"end, unheard and not kept",
+      {"end, not delivered and not kept",
        &internal::WaitScripts::settle,
        {"1000000", "0", "5", "e", "FENCE", "1", "held", "2 new", "value",
         "success"},
@@ -685,7 +685,7 @@ absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
 
 TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
   std::vector<std::string> keys = internal::PartitionKeys(partition_);
-  keys.emplace_back("");  // Stands for all keys.
+  keys.emplace_back("");  // Means all keys.
   for (const std::string& missing : keys) {
     for (const ScriptCase& script : AllScripts()) {
       // These have other keys.

@@ -69,7 +69,7 @@ class Subject {
   // Returns null if the store is not available here; `why_not()` says why.
   virtual WaitStore* store() = 0;
   virtual std::string why_not() { return ""; }
-  // Lets `time` pass.
+  // Returns after `time` has passed for the store.
   virtual void Pass(absl::Duration time) = 0;
 };
 
@@ -231,7 +231,7 @@ class WaitStoreContractTest : public testing::TestWithParam<Kind> {
         [&](absl::StatusOr<T> reply) { promise.set_value(std::move(reply)); });
     return Await(promise.get_future());
   }
-  // Lets time pass until there is a value.
+  // Passes time until there is a value.
   template <typename T>
   T Await(std::future<T> value) {
     while (value.wait_for(std::chrono::seconds(0)) !=

@@ -103,7 +103,7 @@ class Scene {
         });
   }
 
-  // Lets all waits end, and expects that the engine works.
+  // Runs all waits to their ends, and expects that the engine works.
   ~Scene() {
     engine.Run();
     EXPECT_EQ(bystander_ended_, 1);
@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class HandleFailureTest : public testing::TestWithParam<bool> {
  protected:
-  // Starts a wait that never ends by itself, with or without a context.
+  // Starts a wait that never ends on its own, with or without a context.
   static WaitHandle StartForever(Scene& scene) {
     if (GetParam()) {
       return scene.engine.Start(

@@ -42,7 +42,7 @@ using ::testing::SizeIs;
 // Records when each poll begins, and keeps its completion.
 class AsyncWaiterTest : public EngineFixture {
  protected:
-  // Returns a function that never answers by itself.
+  // Returns a function that never answers on its own.
   auto Keep() {
     return [this, token = token_](PollCompletion<> done) {
       polled_at_.push_back(clock_.Elapsed());

@@ -67,7 +67,7 @@ class BatchEndTest : public BatchFixture {
   std::function<void()> on_call_;
 };
 
-// Lets nothing pass for an hour.
+// Delays every call by an hour.
 class Closed : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override {

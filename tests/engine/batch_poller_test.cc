@@ -579,8 +579,8 @@ class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
     return answer;
   }
 
-  // Starts waits, also for keys of other threads. Lets half of them end, and
-  // destroys others now and then. Returns the remaining ones.
+  // Starts waits, with keys that other threads also use. Keeps half of them
+  // until they end, and destroys others now and then. Returns the rest.
   std::vector<WaitHandle> StartAndDestroy(
       Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
       uint64_t seed) {

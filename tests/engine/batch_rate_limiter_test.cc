@@ -60,8 +60,8 @@ using Poller = BatchPoller<std::string, int>;
 using Limiter = std::shared_ptr<AdaptiveRateLimiter>;
 using Task = absl::AnyInvocable<void()>;
 
-// Returns a limiter that lets `rate` polls per second pass from `now` on, and
-// up to `burst` together after a pause. At first, none may pass.
+// Returns a limiter that allows `rate` polls per second from `now` on, and up
+// to `burst` together after a pause. At first, it allows none.
 Limiter MakeFixed(double rate, double burst, MonotonicTime now) {
   Limiter limiter = *AdaptiveRateLimiter::Make({.scale_constant = 1e-12,
                                                 .min_fill_rate = rate,
@@ -73,7 +73,7 @@ Limiter MakeFixed(double rate, double burst, MonotonicTime now) {
 
 class BatchRateLimiterTest : public BatchFixture {
  protected:
-  // Lets one call pass each `interval`, the first after one interval.
+  // Allows one call per `interval`, the first after one interval.
   Limiter OneEach(absl::Duration interval) {
     return MakeFixed(1 / absl::ToDoubleSeconds(interval), 1,
                      clock_.MonotonicNow());
@@ -520,8 +520,8 @@ TEST_F(BatchRateLimiterTest, CallsOfOnePollerMayBeUnderWayAtTheSameTime) {
   EXPECT_EQ(most, 3);
 }
 
-// Pollers of many keys that are never ready. The limiter lets far fewer calls
-// pass than they would make.
+// Pollers of many keys that are never ready. The limiter allows far fewer calls
+// than they would make.
 TEST_F(BatchRateLimiterTest, PollersThatShareALimiterAllGetOn) {
   const Limiter limiter = OneEach(Seconds(10));
   const auto policy = WaitPolicy::Make(EverySecond(Seconds(10'000)));
@@ -763,7 +763,7 @@ class BatchRateLimiterThreadsTest : public testing::TestWithParam<bool> {
             .max_batch = 7, .window = window, .rate_limiter = limiter});
   }
 
-  // Starts waits, lets half of them end, and destroys the others.
+  // Starts waits, keeps half of them until they end, and destroys the others.
   void StartAndDestroy(Poller& first, Poller& second, uint64_t seed) {
     const auto policy =
         WaitPolicy::Make({.timeout = absl::Minutes(10),

@@ -3745,7 +3745,7 @@ TEST_F(EngineHeaderTest, StopAgainstStartAndEndOfACoroutinesWait) {
   }
 }
 
-// --- More calls inside of calls. ---
+// --- More calls inside calls. ---
 
 TEST_F(EngineHeaderTest, AnAnswerInAStopCallbackOfADestroyedHandleIsNoEnd) {
   using OnStop = waiter::stop_callback<std::function<void()>>;

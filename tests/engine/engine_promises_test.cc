@@ -854,9 +854,8 @@ TEST(EngineObserverTest, AnswerCountsByTheTimeItWasGivenWithAnObserver) {
   }
 }
 
-// Each of five functions takes 30 ms, in one round. The wait of each begins
-// when its function does, so those that began from 60 ms on are answered in
-// time.
+// Each of five functions takes 30 ms, in one round. A wait begins with its
+// function, so the waits that begin at 60 ms or later are answered in time.
 TEST_F(EnginePromisesTest, TimeOfAnAsynchronousWaitBeginsWithItsFunction) {
   WaitEngine engine(Simulated());
   std::vector<PollCompletion<>> completions;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests what a child of fork(2) may do. It has copies of engines and handles,
-// but none of their threads. Static objects are destroyed when it exits.
+// Tests the child of a fork(2). It has copies of engines and handles, but none
+// of their threads. Static objects are destroyed when it exits.
 
 #include <atomic>
 #include <cstdlib>

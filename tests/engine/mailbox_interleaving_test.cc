@@ -347,13 +347,13 @@ TEST(MailboxInterleavingTest, FindsEveryDefectOfTheSynchronization) {
   int64_t schedules = 0;
   EXPECT_THAT(FirstFailure<Defect::kNeverLocks>(schedules), HasSubstr("race"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>(schedules),
-              HasSubstr("no thread can go on"));
+              HasSubstr("no thread can continue"));
   EXPECT_THAT(FirstFailure<Defect::kNeverStops>(schedules),
-              HasSubstr("no thread can go on"));
+              HasSubstr("no thread can continue"));
   EXPECT_THAT(FirstFailure<Defect::kHidesMail>(schedules),
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverCalls>(schedules),
-              HasSubstr("no thread can go on"));
+              HasSubstr("no thread can continue"));
 }
 
 // A loop that clears its flag after it takes mail misses mail in between.
@@ -363,7 +363,7 @@ TEST(MailboxInterleavingTest, FindsALoopThatClearsItsFlagTooLate) {
         PostToLoop<Defect::kNone>(run, 2, LoopOrder::kTakeThenClear);
       });
 
-  EXPECT_THAT(result.failure, HasSubstr("no thread can go on"));
+  EXPECT_THAT(result.failure, HasSubstr("no thread can continue"));
 }
 
 // One look at each worker is not enough: the second may post to the first after

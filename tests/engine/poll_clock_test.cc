@@ -23,8 +23,8 @@ using ::testing::ElementsAre;
 
 constexpr MonotonicTime kStart{std::chrono::hours(1000)};
 
-// A clock that stands still, and counts exact readings. Its cheap reading is
-// set separately.
+// A clock that does not advance, and counts exact readings. Its cheap reading
+// is set separately.
 class CountedClock : public Clock {
  public:
   absl::Time TimeNow() override { return absl::UnixEpoch(); }

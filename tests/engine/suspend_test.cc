@@ -299,7 +299,7 @@ TEST_F(SuspendTest, FirstDelayIsSaved) {
   EXPECT_EQ(saved_[0].wake_up(), start + Seconds(10));
 }
 
-// Inside of functions and hooks of the wait.
+// Inside the wait's functions and hooks.
 
 TEST_F(SuspendTest, PollThatSuspendsItsWaitCounts) {
   for (const bool answer : {false, true}) {

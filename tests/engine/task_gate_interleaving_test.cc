@@ -472,7 +472,7 @@ void StaleReferencesAgainstNextWait(Interleaving& run) {
   });
 }
 
-// Another thread checks if the wait has ended, and reads what it left.
+// Another thread checks if the wait has ended, and then reads its task.
 template <Defect kDefect>
 void LookAgainstWorker(Interleaving& run) {
   auto record = NewRecord<kDefect>(run);
@@ -482,7 +482,7 @@ void LookAgainstWorker(Interleaving& run) {
   });
 }
 
-// A poll that sees a request to stop sees what the owner did before it.
+// A poll that sees a request to stop also sees the owner's earlier writes.
 template <Defect kDefect>
 void CancelDuringPoll(Interleaving& run) {
   auto record = NewRecord<kDefect>(run);
@@ -498,7 +498,7 @@ void CancelDuringPoll(Interleaving& run) {
   });
 }
 
-// A poll that meets a request sees what the owner did before it, and a request
+// A poll that meets a request sees the owner's earlier writes, and a request
 // that no poll has met is still there.
 template <Defect kDefect>
 void NotifyDuringPolls(Interleaving& run) {
@@ -652,7 +652,7 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
                   "suspend, then abandon against worker"),
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>("abandon against worker"),
-              HasSubstr("no thread can go on"));
+              HasSubstr("no thread can continue"));
   EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>("abandon against worker"),
               HasSubstr("races"));
   EXPECT_THAT(FirstFailure<Defect::kNeverReleases>("abandon against worker"),

@@ -339,8 +339,9 @@ TEST_F(OwnStoreLimiterTest, OddGrantsNeitherSpinNorStopForEver) {
       {"any rate",
        {.granted = 1, .rate = infinity, .ask_again = milliseconds(250)}},
       {"below", {.granted = 1, .rate = -1, .ask_again = milliseconds(250)}},
-      {"nobody", {.granted = 1, .members = 0, .ask_again = milliseconds(250)}},
-      {"less than nobody",
+      {"no members",
+       {.granted = 1, .members = 0, .ask_again = milliseconds(250)}},
+      {"fewer than no members",
        {.granted = 1, .members = -3, .ask_again = milliseconds(250)}},
   };
   for (const std::optional<double> rate : {std::optional(100.0), {}}) {

@@ -524,7 +524,7 @@ TEST(SharedRateLimiterTest, MembersFindTheRateOfTheServerTogether) {
     for (const int waits : {5, 30}) {
       SCOPED_TRACE(testing::Message() << processes << " x " << waits);
       Fleet fleet({.name = "api"});
-      // The server lets 100 polls per second pass.
+      // The server allows 100 polls per second.
       double tokens = 100;
       absl::Duration refilled;
       int64_t throttled = 0;

@@ -108,8 +108,8 @@ void Ledger::FreeFunctions(Entry& entry) {
       ++vanished_;
     } else {
       Fail(absl::StrCat(Describe(entry),
-                        " was freed without a callback, and nobody destroyed "
-                        "its handle"));
+                        " was freed without a callback, and its handle was "
+                        "not destroyed"));
     }
   }
   if (entry.running != 0) {
@@ -177,7 +177,9 @@ Call::Call(Entry& entry, Function function) : entry_(entry) {
   if (entry.Has(Entry::kDestroyed)) {
     fail("runs a function after its handle was destroyed");
   }
-  if (running != 0 && function == kPoll) fail("runs two functions at once");
+  if (running != 0 && function == kPoll) {
+    fail("is polled while a function runs");
+  }
   if (function == kCallBack) {
     if ((entry.flags.fetch_or(Entry::kCalledBack) & Entry::kCalledBack) != 0) {
       fail("is called back twice");

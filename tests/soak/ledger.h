@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeps one entry for each wait of the soak program, and checks what the
-// entries alone can show. The two functions of a wait hold tokens:
+// Keeps one entry for each wait of the soak program, and makes the checks that
+// need only the entries. The two functions of a wait hold tokens:
 //
 //   Entry& entry = ledger.Open(Kind::kPlain, ...);
 //   WaitHandle wait = engine.Start(

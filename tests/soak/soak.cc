@@ -277,7 +277,9 @@ void CheckReport(const Entry& entry, const WaitReport& report) {
       if (report.exception == nullptr) fail("lost its exception");
       return;
     case StopReason::kCancelled:
-      if (!entry.Has(Entry::kCancelled)) fail("was cancelled by nobody");
+      if (!entry.Has(Entry::kCancelled)) {
+        fail("was cancelled without a request");
+      }
       return;
     case StopReason::kShutDown:
       if (!is_ending) fail("was shut down early");

@@ -175,7 +175,7 @@ class Run final : public Interleaving {
     }
     if (choice.threads.empty()) {
       if (all_ended) return threads_.size();
-      Fail("no thread can go on");
+      Fail("no thread can continue");
       for (size_t i = 0; i < threads_.size(); ++i) {
         if (!threads_[i].ended) return i;
       }

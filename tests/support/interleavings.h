@@ -68,7 +68,7 @@ class Interleaving {
   // Returns the run that the calling thread belongs to.
   static Interleaving& Current();
 
-  // Lets any other thread go first. Called before each atomic operation.
+  // Any other thread may run first. Called before each atomic operation.
   virtual void Yield() = 0;
   // Blocks until `Wake` is called for the same address.
   virtual void Block(const void* address) = 0;

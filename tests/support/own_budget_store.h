@@ -68,7 +68,7 @@ class OwnBudgetStore final : public BudgetStore {
   }
   Clock& clock() override { return clock_; }
 
-  // The answers. By default, every member gets what it wants immediately.
+  // The answers. By default, every member gets all it wants immediately.
   std::function<absl::StatusOr<RateGrant>(const RateRequest&)> on_grant =
       [](const RateRequest& request) {
         return RateGrant{.granted = request.want,

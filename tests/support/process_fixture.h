@@ -80,7 +80,7 @@ class ProcessFixture : public testing::Test {
     return read(alive_, &byte, 1) != 0;
   }
 
-  // Lets a process that blocks on reading the fifo `name` continue.
+  // Unblocks a process that reads the fifo `name`.
   void Release(const std::string& name) {
     RunUntil([&] {
       const int fifo =
@@ -91,7 +91,7 @@ class ProcessFixture : public testing::Test {
   }
 
   // Shell text that blocks until a signal ends it. No process writes to the
-  // fifo "never", and opening it also for writing does not block.
+  // fifo "never"; opening it for reading and writing does not block.
   static constexpr const char* kHang =
       "exec 4<>never; while :; do read -r x <&4; done";
 

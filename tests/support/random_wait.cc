@@ -212,8 +212,8 @@ class Watched final : public WaitObserver {
 };
 
 void Watched::OnStart(const StartEvent& start) {
-  Expect(id_ == 0 && start.wait.id != 0, "the start is told once");
-  Expect(polls_ == 0 && !sleep_.has_value(), "the start is told first");
+  Expect(id_ == 0 && start.wait.id != 0, "the start is reported once");
+  Expect(polls_ == 0 && !sleep_.has_value(), "the start is reported first");
   Expect(start.timeout == *options_.timeout, "the start has the timeout");
   id_ = start.wait.id;
   if (choices_.OneIn(256)) stopped_ = true;
@@ -249,7 +249,7 @@ void Watched::BeforePoll(const WaitIdentity&, int64_t attempt) {
 }
 
 void Watched::AfterPoll(const PollEvent& poll) {
-  Expect(poll.attempt == polls_, "every poll is told once");
+  Expect(poll.attempt == polls_, "every poll is reported once");
   Expect(poll.elapsed == Elapsed(), "a poll ends now");
   Expect(++undecided_ == 1, "each poll is decided about");
   if (choices_.OneIn(256)) stopped_ = true;
@@ -284,7 +284,7 @@ void Watched::RunPoll(WaitLoop& loop) {
            : options_.poll_timeout < absl::InfiniteDuration()
                ? absl::Duration(options_.poll_timeout)
                : std::clamp(2 * longest_, absl::Seconds(1), absl::Seconds(10))),
-      "a poll may take poll_timeout, or what is left if anything is, near the "
+      "a poll may take poll_timeout or the time left if there is any, near the "
       "deadline last_timeout, and at the deadline a bounded time");
   sleep_.reset();
   polling_ = true;
@@ -337,7 +337,7 @@ void Watched::CheckDelay(absl::Duration delay, SleepReason reason) {
       found.retry_after(), options_.errors.retry_after.max_retry_after);
   if (hinted && options_.errors.retry_after.rule ==
                     RetryAfterOptions::Rule::kLowerBound) {
-    Expect(delay >= hint, "a hint is not undercut");
+    Expect(delay >= hint, "no delay is below a hint");
   }
   Expect(hinted || reason != SleepReason::kRetryAfter,
          "only hints are called hints");
@@ -352,17 +352,17 @@ void Watched::Sleep(std::chrono::nanoseconds time) {
 void Watched::CheckNotified(absl::Duration slept, SleepReason reason) {
   Expect(
       reason != SleepReason::kRetryAfter && reason != SleepReason::kConfirming,
-      "what the server and the hold decide stays");
+      "no notification shortens the sleep of a hint or a hold");
   if (polls_ == 0) return;
   const Poll<>& found = report_.last_poll;
   Expect(slept >= MinDelay(CurveOf(found.status())),
-         "no notification undercuts min_delay");
+         "no notification shortens a sleep below min_delay");
   Expect(found.status() == PollStatus::kSuccess ||
              found.retry_after() == absl::InfiniteDuration() ||
              slept >= std::min<absl::Duration>(
                           found.retry_after(),
                           options_.errors.retry_after.max_retry_after),
-         "no notification undercuts a hint");
+         "no notification shortens a sleep below a hint");
 }
 
 NextStep Watched::RunSleep(WaitLoop& loop, NextStep step) {
@@ -441,7 +441,7 @@ void Watched::CheckReason() {
 }
 
 void Watched::CheckReport() {
-  Expect(dones_ == 1, "the end is told once");
+  Expect(dones_ == 1, "the end is reported once");
   Expect(report_.attempts == polls_, "attempts are counted");
   Expect(report_.counts == counts_, "statuses are counted");
   Expect(polls_ <= options_.max_attempts.value_or(kMostPolls + 4),

@@ -3,7 +3,7 @@
 
 // Real processes hold durable waits in a real store, while the test kills,
 // stops, disconnects and locks both, and makes the store lose its last writes.
-// Clients and workers log what they do, and an API logs the polls:
+// Clients and workers log their actions, and an API logs the polls:
 //
 //   ./bazelw run //tests/durable/chaos:chaos_test -- --store=redis
 //   ./bazelw run //tests/durable/chaos:chaos_test -- --store=cluster

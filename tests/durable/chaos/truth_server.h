@@ -37,8 +37,8 @@ class TruthServer final : public LoopbackServer {
   explicit TruthServer(MonotonicTime start) : LoopbackServer(start) { Begin(); }
   ~TruthServer() override { End(); }
 
-  // Lets polls succeed from `time` on, in seconds since `start`. Call it before
-  // the wait is enqueued.
+  // Makes polls of `key` succeed from `time` on, in seconds since `start`. Call
+  // it before the wait is enqueued.
   void SetReady(const std::string& key, double time);
 
   std::vector<DurableHistory::PollSeen> TakePolls();

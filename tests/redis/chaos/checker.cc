@@ -113,7 +113,7 @@ Allowance StoreAllowance(const History& history) {
       .constant = ahead + budgets.burst + MostWorkers(history)};
   for (const Fault& fault : history.faults) {
     const double used = fault.to + kCallTimeout + 2 * budgets.horizon;
-    // However much it forgets, it grants only slots from a burst before now to
+    // A store that forgets still grants only slots from a burst before now to
     // the horizon.
     if (fault.kind == FaultKind::kStoreKilled ||
         fault.kind == FaultKind::kStoreEmptied) {
@@ -431,7 +431,7 @@ std::vector<Phase> QuietPhases(const History& history) {
 
 std::vector<std::string> CheckShared(const History& history) {
   std::vector<std::string> violations;
-  Report("polls of those that share",
+  Report("polls of workers that share",
          WorstExcess(
              PollsIf(history,
                      [](const PollRecord& poll) { return !IsLocal(poll); }),
@@ -638,8 +638,8 @@ std::vector<std::string> CheckQuota(const History& history) {
   };
   for (const Phase& phase : CutPhases(history)) {
     // With each lease that ends, a member that is cut off gets its share again.
-    // If the store serves the others while it is cut off, they also get what
-    // the member held at first.
+    // If the store serves the others while it is cut off, they also get the
+    // tokens that the member held at first.
     double parts = 0;
     for (const CutOff& cut : cuts) {
       if (cut.to < phase.from || cut.from > phase.to) continue;

@@ -23,7 +23,7 @@
 namespace waiter::chaos {
 
 // Time after which a fault has no effect: members have reconnected and synced,
-// and no member counts those that are gone.
+// and no member counts members that are gone.
 constexpr double kRecovery = 10;
 // Maximum time between two polls of a worker in a quiet phase.
 constexpr double kLongestGap = 5;

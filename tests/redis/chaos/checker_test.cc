@@ -375,8 +375,8 @@ TEST_F(CheckerTest, RewoundStoreExplainsOneCapacity) {
 TEST_F(CheckerTest, MemberThatIsCutOffExplainsItsPartAndNotAll) {
   const auto most = static_cast<int>((500 + 16 * 14) / 14);
   AddFault(FaultKind::kRefused, 20, 28, 3);
-  // The member spends what it held, and a quarter of the capacity at the end of
-  // its lease.
+  // The member spends the tokens it held, and a quarter of the capacity at the
+  // end of its lease.
   AddRetries(history_, 30, most + 2 * 500 / 4 / 14);
   EXPECT_THAT(CheckQuota(history_), IsEmpty());
   AddRetries(history_, 30, 3);

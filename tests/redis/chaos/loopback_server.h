@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A server on 127.0.0.1 for the processes of a test. A connection begins with a
-// `Hello` (api_protocol.h); a subclass defines what follows:
+// `Hello` (api_protocol.h); a subclass defines the rest:
 //
 //   class ApiServer final : public LoopbackServer { ... };
 
