@@ -4,7 +4,7 @@
 // Overloads for `std::string_view` of the functions of Abseil that the command
 // calls with one.
 //
-// The packages of Debian and Ubuntu build Abseil with a string_view of its own,
+// The packages of Debian and Ubuntu build Abseil with its own string_view,
 // which converts neither from nor to the standard's. The sources of the command
 // are written for an Abseil whose string_view is the standard's, as are those
 // of Abseil's own users. CMake includes this header before each of them where

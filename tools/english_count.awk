@@ -6,13 +6,13 @@
 
 function note(i, where) {
   ++count[i]
-  if (places || !rates && !terse && count[i] <= 3) place[i] = place[i] "\n    " $2 ":" $3 ": " substr(where, 1, 150)
+  if (places || !rates && count[i] <= 3) place[i] = place[i] "\n    " $2 ":" $3 ": " substr(where, 1, 150)
 }
 
 BEGIN {
   FS = "\t"
   while ((getline line <list) > 0) {
-    if (line ~ /^#/ || line ~ /^clean / || line ~ /^ *$/) continue
+    if (line ~ /^#/ || line ~ /^ *$/) continue
     if (split(line, field, / \| /) != 3) { print list ": not RATE | WHAT | INSTEAD: " line >"/dev/stderr"; exit wrong = 2 }
     limit[++n] = 3 * field[1]
     what[n] = field[2]

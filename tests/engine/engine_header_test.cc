@@ -528,12 +528,11 @@ TEST_F(EngineHeaderTest, ShutDownCallsBackAllWaitsThatOneFunctionStarts) {
     {
       WaitEngine engine(Real(threads));
       engine
-          .Start(Make(Never, Every(absl::Hours(1))),
-                 Callback([&](WaitResult<>) {
-                   for (int i = 0; i < 100; ++i) {
-                     engine
-                         .Start(
-                             Make([&] {
+          .Start(
+              Make(Never, Every(absl::Hours(1))), Callback([&](WaitResult<>) {
+                for (int i = 0; i < 100; ++i) {
+                  engine
+                      .Start(Make([&] {
                                ++polls;
                                return Success();
                              }),
@@ -543,9 +542,9 @@ TEST_F(EngineHeaderTest, ShutDownCallsBackAllWaitsThatOneFunctionStarts) {
                                }
                                calls.Add();
                              }))
-                         .Detach();
-                   }
-                 }))
+                      .Detach();
+                }
+              }))
           .Detach();
     }
     EXPECT_EQ(calls.count(), 100);

@@ -42,9 +42,9 @@ cat >tools/english.txt <<'END'
 # A comment.
 0.3 | at once | immediately
 0.3 | nobody | no worker
+1.0 | [a-z]*([^e]|[^n]e) of its own | its own
 1.0 | OPENING | a subject and a verb
 10 | LONG | two sentences
-clean good/
 END
 cat >bad/wait.cc <<'END'
 // Copyright 2026 Nobody, nobody and nobody at once.
@@ -98,10 +98,10 @@ expect 'rates' 0 --rates bad
 has 'rates' ' | at once | immediately'
 
 git init -q . && git add bad good
-expect 'a report of faults elsewhere' 0 --report
-has 'a report of faults elsewhere' 'FAULT     5 ' 'Paths that are clean: good/'
-cp bad/wait.cc good/again.cc
-expect 'a report of faults in a clean path' 1 --report
+expect 'all files of the project' 1
+has 'all files of the project' 'FAULT     5 ' 'bad/page.md:1: A page that nobody reads'
+git rm -qrf bad
+expect 'a good project' 0
 
 expect 'a wrong flag' 2 --no-such-flag
 expect 'a wrong path' 2 no-such-file
