@@ -31,7 +31,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter::coroutine_test {
+namespace waiter {
 namespace {
 
 // A coroutine that starts immediately. Its owner destroys it.
@@ -309,7 +309,7 @@ TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
 }
 
 }  // namespace
-}  // namespace waiter::coroutine_test
+}  // namespace waiter
 
 #else
 
