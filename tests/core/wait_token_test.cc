@@ -595,9 +595,9 @@ TEST_F(ResumeTest, WaitOfAnotherNameIsRefusedWithoutAPoll) {
 
   EXPECT_EQ(result.reason(), StopReason::kInvalidOptions);
   EXPECT_EQ(result.status(),
-            absl::InvalidArgumentError("job 8: the saved wait is \"job 7\"; go "
-                                       "on with it under that name, or start "
-                                       "anew"));
+            absl::InvalidArgumentError(
+                "job 8: the saved wait is \"job 7\"; continue it under that "
+                "name, or start again"));
   EXPECT_EQ(polls, 0);
   EXPECT_EQ(result.report().attempts, 0);
 }
