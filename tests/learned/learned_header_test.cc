@@ -49,7 +49,7 @@
 #include "waiter/token.h"
 #include "waiter/waiter.h"
 
-namespace waiter::learned_header_test {
+namespace waiter {
 namespace {
 
 using ::testing::AllOf;
@@ -1337,4 +1337,4 @@ TEST_F(DurationFileHeaderTest, ShortenedFileKeepsItsLinkAndItsPermissions) {
 }
 
 }  // namespace
-}  // namespace waiter::learned_header_test
+}  // namespace waiter
