@@ -43,7 +43,7 @@ _unit = rule(
 def cc_test_module(name, srcs, deps, tags = [], **kwargs):
     """One program of the tests of a module.
 
-    Compiles several sources as one translation unit: without that, nine tenths of the time go to the headers of
+    Compiles several sources as one translation unit: without that, two thirds of the time go to the headers of
     GoogleTest, Abseil and the standard library, and to what all tests instantiate from their templates. So each source
     has a namespace that is named after its file.
 
