@@ -3,7 +3,7 @@
 
 // Uses compiled code of waiter::interop.
 
-#include "waiter/interop/http_request.h"
+#include "waiter/interop/internal/http_message.h"
 
 int main() {
   const waiter::HttpResponse response = {.headers = {{"ETag", "7"}}};

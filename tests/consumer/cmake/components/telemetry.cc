@@ -14,7 +14,8 @@ int main() {
   waiter::Waiter wait(
       [] { return true; },
       {.timeout = absl::Seconds(1),
-       .observer = std::make_shared<waiter::MetricsObserver>(table)});
+       .hooks = {.observer =
+                     std::make_shared<waiter::MetricsObserver>(table)}});
   const bool ok = wait.Wait().ok();
   return ok && !waiter::PrometheusText(*table).empty() ? 0 : 1;
 }
