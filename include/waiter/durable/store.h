@@ -1,19 +1,18 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The interface between durable waits and a store, for your own stores, and for
-// tests, which can put all workers and the store into one simulation. Programs
-// do not need it. It has `WaitStore`, with its requests and replies, which are
-// plain values:
+// `WaitStore`, the interface between durable waits and a store. Implement it to
+// add a store, or to run all workers and their store in one simulation; other
+// programs do not need it. Requests and replies are plain values:
 //
 //   store->Claim({.partition = {.name = "job"}, .most = 10, .lease_us = 1000},
 //                [](const absl::StatusOr<ClaimReply>& reply) { ... });
 //
-// The waits of one name are divided into partitions, by their keys. A pending
-// wait has one number: the time from which any worker may claim it. While a
-// worker holds it, that is the end of the worker's lease, so the waits of a
-// worker that died become due without further action. The number is also the
-// fencing token: a worker without it cannot modify the wait.
+// Waits of the same name are divided into partitions, by their keys. A pending
+// wait has a due time, a number: from that time on, any worker may claim it.
+// While a worker holds the wait, the due time is the end of the worker's lease,
+// so the waits of a worker that died become due on their own. The number is
+// also the fencing token: only a worker that knows it can modify the wait.
 //
 // All times are on the store's clock, in microseconds since 1970.
 
@@ -33,7 +32,8 @@
 
 namespace waiter {
 
-// One of the parts of the waits of a name.
+// One of the partitions of the waits of a name. A `space` separates programs
+// that use one server.
 struct WaitPartition {
   std::string space = {};
   std::string name = {};
@@ -42,20 +42,20 @@ struct WaitPartition {
 
 // The first byte of a record. A store reads nothing else of it.
 enum class WaitPhase : char {
-  kPending = '0',    // Polled.
-  kEnded = '1',      // Its result is recorded, and to be delivered.
-  kDelivered = '2',  // Kept until it may be forgotten.
+  kPending = '0',    // Being polled.
+  kEnded = '1',      // Its result is recorded, but not delivered yet.
+  kDelivered = '2',  // Its result is delivered, and kept for a while.
 };
 
 // A wait that a worker claimed.
 struct ClaimedWait {
   std::string key = {};
-  // The phase, the time of its enqueue in decimal digits, a space, and what
-  // `Enqueue` or the last holder wrote.
+  // The phase, the time at which the wait was enqueued in decimal digits, a
+  // space, and the bytes that `Enqueue` or the last holder wrote.
   std::string record = {};
   std::string args = {};
-  // Holders that vanished since a holder last wrote, and polls under `Mark`
-  // that were never cleared.
+  // Number of holders that vanished since a holder last wrote the record, and
+  // of polls that began with `Mark` and never ended.
   int64_t crashes = 0;
   int64_t marks = 0;
   bool is_cancelled = false;
@@ -64,59 +64,61 @@ struct ClaimedWait {
 
 struct ClaimRequest {
   WaitPartition partition = {};
-  int64_t most = 0;      // Waits, at least 1.
+  int64_t most = 0;      // Largest number of waits to claim, at least 1.
   int64_t lease_us = 0;  // At least 1000.
 };
 
 struct ClaimReply {
   int64_t now_us = 0;
-  // The fencing token of these waits. Odd, and higher than all before in the
-  // partition.
+  // The fencing token of these waits. Odd, and higher than all earlier ones in
+  // the partition.
   int64_t fence = 0;
-  // When the first of the others can be claimed; unset if no other waits exist,
-  // or if `most` were claimed and more may be due.
+  // When the first of the remaining waits can be claimed. Unset if no others
+  // exist, or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
-  std::vector<ClaimedWait> waits = {};  // The longest overdue come first.
+  std::vector<ClaimedWait> waits = {};  // Those longest overdue come first.
 };
 
 enum class SettleAction : char {
-  // Due again after `delay_us`, for any worker; immediately after a signal.
+  // Given back: any worker may claim it after `delay_us`, or immediately if it
+  // was signaled.
   kRelease = 'r',
-  kHold = 'h',  // Held for another lease, under the new fence.
-  kEnd = 'f',   // Ended, held until its result is delivered.
-  kDelivered = 'k',
-  kEndUnheard = 'e',  // Ended and delivered, as there is no handler.
+  kHold = 'h',        // Held for another lease, with the new fence.
+  kEnd = 'f',         // Ended, and held until its result is delivered.
+  kDelivered = 'k',   // Its result was delivered.
+  kEndUnheard = 'e',  // Ended, and counts as delivered: it has no handler.
 };
 
-// A change by a holder to one of its waits.
+// A change that a holder makes to one of its waits.
 struct SettleItem {
   std::string key = {};
   int64_t fence = 0;
   SettleAction action = SettleAction::kRelease;
   int64_t delay_us = 0;
-  // Empty for the present record.
+  // Empty to leave the record as it is.
   std::string record = {};
   std::string value = {};   // With `kEnd` and `kEndUnheard` of a success.
-  std::string reason = {};  // With the same; counted for `Stats`.
+  std::string reason = {};  // With `kEnd` and `kEndUnheard`; for `Stats`.
 };
 
 struct SettleRequest {
   WaitPartition partition = {};
   int64_t lease_us = 0;
-  // How long a delivered result is kept; zero: not at all.
+  // How long a delivered result is kept. Zero: not at all.
   int64_t retain_us = 0;
-  // Polls that the caller has made in the partition since its last request;
-  // counted for `Stats`.
+  // Number of polls that the caller has made in the partition since its last
+  // request, for `Stats`.
   int64_t polls = 0;
-  std::vector<SettleItem> items = {};  // With distinct keys.
+  std::vector<SettleItem> items = {};  // Their keys are distinct.
 };
 
 struct SettleReply {
   int64_t now_us = 0;
-  int64_t fence = 0;  // The fence of the waits that are still held.
-  // Keys of waits that the caller no longer holds. They are unchanged.
+  int64_t fence = 0;  // The new fence of the waits that the caller still holds.
+  // Keys of waits that the caller no longer holds. The request did not change
+  // these waits.
   std::vector<std::string> lost = {};
-  // Keys of waits that are still held and are to be cancelled.
+  // Keys of waits that the caller still holds and should cancel.
   std::vector<std::string> cancelled = {};
 };
 
@@ -125,32 +127,33 @@ struct EnqueueItem {
   int64_t delay_us = 0;
   std::string record = {};  // The bytes after the phase and the time.
   std::string args = {};
-  int64_t age_us = 0;  // Since it was enqueued in another store.
+  int64_t age_us = 0;  // Time since another store enqueued it, if one did.
 };
 
 struct EnqueueRequest {
   WaitPartition partition = {};
-  int64_t most_pending = 0;  // In the partition; more are refused.
+  int64_t most_pending = 0;  // Limit for the partition; more are refused.
   std::vector<EnqueueItem> items = {};
 };
 
 struct EnqueueReply {
   int64_t now_us = 0;
-  // In the order of the items: whether the wait is new. One that was there is
-  // left alone, even if it has ended and is not forgotten yet.
+  // In the order of the items: whether the wait is new. A wait that exists is
+  // not changed, even if it has ended and is not forgotten yet.
   std::vector<bool> created = {};
 };
 
 // Requests that any process may make about a wait.
 enum class WaitSignal : char {
-  kCancel = 'c',  // To end as cancelled. Kept until it ends.
-  kNotify = 'n',  // To be polled immediately, once.
-  kForget = 'f',  // To be forgotten, if its result was delivered.
+  kCancel = 'c',  // End it as cancelled. Stored until the wait ends.
+  kNotify = 'n',  // Poll it immediately, once.
+  kForget = 'f',  // Forget it, if its result was delivered.
 };
 
-// Waits that are not pending ignore the first two. An unheld wait is due
-// immediately, and a held one as soon as it is released. The next claim tells
-// the holder; if that vanishes, later claims tell the next one.
+// `kCancel` and `kNotify` have no effect on waits that are not pending. A wait
+// that no worker holds becomes due immediately, and a held one as soon as it is
+// released. The next claim passes the signal to the holder, and if that worker
+// vanishes, later claims pass it to the next one.
 struct SignalRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
@@ -163,7 +166,7 @@ struct StoredWait {
   std::string record = {};  // Empty if there is no such wait.
   std::string args = {};
   std::string value = {};
-  // Its number: odd while it is held. Unset once its result was delivered.
+  // Its due time: odd while it is held. Unset once its result was delivered.
   std::optional<int64_t> due_us = {};
   bool is_cancelled = false;
 
@@ -173,29 +176,29 @@ struct StoredWait {
 struct HeartbeatRequest {
   std::string space = {};
   std::string worker = {};
-  bool leaves = false;  // The last one of the worker.
+  bool leaves = false;  // This is the worker's last heartbeat.
 };
 
 struct WaitStats {
   int64_t now_us = 0;
-  int64_t pending = 0;                  // Without results that were delivered.
-  int64_t overdue = 0;                  // For more than 2 s.
-  std::optional<int64_t> next_us = {};  // Minimum number of all.
-  int64_t kept = 0;                     // Results that were delivered.
-  int64_t polls = 0;                    // Since the partition exists.
+  int64_t pending = 0;                  // Waits with no delivered result.
+  int64_t overdue = 0;                  // Of these, due for more than 2 s.
+  std::optional<int64_t> next_us = {};  // The earliest due time.
+  int64_t kept = 0;                     // Delivered results that are kept.
+  int64_t polls = 0;                    // Since the partition was created.
   // Counts since then: "enqueued", "orphans" (waits whose record was lost), and
-  // the reasons of ends.
+  // each reason for which waits ended.
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 
 // Names and workers of a space.
 struct WaitSpace {
-  // Names that were opened, and the number of partitions of each.
+  // Names that were opened, each with its number of partitions.
   std::vector<std::pair<std::string, int64_t>> names = {};
-  std::vector<std::string> workers = {};  // Workers that `Heartbeat` returns.
+  std::vector<std::string> workers = {};  // As `Heartbeat` returns them.
 };
 
-// Damage to a wait, or to the remains of one, that `CheckDurableWaits`
+// Damage to a wait, or to what is left of one, that `CheckDurableWaits`
 // (durable/client.h) finds.
 enum class WaitFault : char {
   kNoRecord = 'n',      // Pending, but without a record: cannot be polled.
@@ -207,7 +210,7 @@ enum class WaitFault : char {
   kMiscounted = 'c',    // The counters of a partition do not add up.
 };
 
-// One step through the structures of a partition.
+// One step of a check, which walks through the structures of a partition.
 struct CheckReply {
   std::string cursor = {};             // Empty after the last step.
   std::vector<std::string> keys = {};  // Keys for `Examine` to look at.
@@ -215,8 +218,8 @@ struct CheckReply {
   int64_t pending = 0;                 // Records of waits without a result.
   bool sees_records = false;           // Whether this step looked at records.
 
-  // The partition as a whole. `fence` and `enqueued` are the same after two
-  // steps if no wait was added, ended or forgotten between them.
+  // Figures of the whole partition. `fence` and `enqueued` are equal in two
+  // steps if no wait was added, ended or forgotten in between.
   int64_t due = 0;
   int64_t fence = 0;
   int64_t enqueued = 0;
@@ -227,10 +230,11 @@ struct CheckReply {
 struct ExamineRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
-  // Removes what cannot be a wait, and makes all others claimable immediately.
+  // If true, removes everything that cannot be a wait, and makes the other
+  // faulty waits due immediately.
   bool repairs = false;
-  // Counts missing waits as orphans, and surplus waits (below zero) as
-  // enqueued.
+  // With `repairs`: corrects the counters. A positive number is added to the
+  // orphans, and a negative one, without its sign, to the enqueued waits.
   int64_t missing = 0;
 };
 
@@ -239,7 +243,7 @@ struct FaultyWait {
   WaitFault fault = WaitFault::kNoRecord;
 };
 
-// The server that has a partition.
+// The server that stores a partition.
 struct WaitServer {
   std::string id = {};
   std::string description = {};  // "Redis 7.0.15, noeviction, ...".
@@ -251,11 +255,11 @@ struct WaitServer {
 
 // Thread-safe. Requests never block, and each is answered exactly once, even if
 // the store is unreachable or is destroyed. Callbacks and timers run one at a
-// time, under no lock, and never before the function that takes them has
-// returned; they must return soon.
+// time, under no lock, and never before the function that they were passed to
+// has returned. They must return soon.
 //
-// An error kUnavailable means that the outcome is not known. All others mean
-// that the request had no effect.
+// The error kUnavailable means that the outcome is not known. All other errors
+// mean that the request had no effect.
 class WaitStore {
  public:
   template <typename T>
@@ -267,18 +271,18 @@ class WaitStore {
   virtual void Settle(SettleRequest request,
                       Callback<SettleReply> callback) = 0;
 
-  // kResourceExhausted if the partition or the store is full.
+  // Returns kResourceExhausted if the partition or the store is full.
   virtual void Enqueue(EnqueueRequest request,
                        Callback<EnqueueReply> callback) = 0;
 
-  // Returns the waits as they are afterwards.
+  // Returns the waits as they are after the signal.
   virtual void Signal(SignalRequest request,
                       Callback<std::vector<StoredWait>> callback) = 0;
   virtual void Get(WaitPartition partition, std::vector<std::string> keys,
                    Callback<std::vector<StoredWait>> callback) = 0;
 
-  // One step through all waits. Starts with the cursor "0" and ends when it
-  // returns that; a wait may come twice.
+  // One step through all waits. Begin with the cursor "0", pass the returned
+  // cursor to the next step, and stop when "0" returns. A wait may come twice.
   struct ScanReply {
     std::string cursor = {};
     std::vector<StoredWait> waits = {};
@@ -288,14 +292,15 @@ class WaitStore {
 
   virtual void Stats(WaitPartition partition, Callback<WaitStats> callback) = 0;
 
-  // Records that a poll of a wait that may kill its worker begins, or that it
-  // has ended. Returns the number of such polls that never ended.
+  // For a wait whose polls may kill their worker. If a poll begins, returns the
+  // number of polls that began and never ended, including this one. Otherwise
+  // sets this number and the wait's `crashes` to zero, and returns zero.
   virtual void Mark(WaitPartition partition, std::string key, bool begins,
                     Callback<int64_t> callback) = 0;
 
   // Returns the number of partitions of a name, which is `partitions` if the
-  // name was not opened before. kFailedPrecondition if the store is set up so
-  // that it may delete waits.
+  // name was not opened before. Returns kFailedPrecondition if the store's
+  // settings allow it to delete waits.
   virtual void Open(std::string space, std::string name, int64_t partitions,
                     Callback<int64_t> callback) = 0;
 
@@ -306,21 +311,21 @@ class WaitStore {
 
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;
 
-  // For `CheckDurableWaits`. Begins with an empty cursor. A wait that changes
+  // For `CheckDurableWaits`. Begin with an empty cursor. A wait that changes
   // between two steps may be missing, or come twice.
   virtual void Check(WaitPartition partition, std::string cursor,
                      Callback<CheckReply> callback) = 0;
-  // Returns the faults of these keys, as before a repair.
+  // Returns the faults of these keys, as they were before any repair.
   virtual void Examine(ExamineRequest request,
                        Callback<std::vector<FaultyWait>> callback) = 0;
   virtual void Inspect(WaitPartition partition,
                        Callback<WaitServer> callback) = 0;
 
-  // Calls `timer` once, at `time` or soon after, unless this is destroyed
+  // Calls `timer` once, at `time` or soon after, unless the store is destroyed
   // first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
-  // The clock of the timers, which the waits must also use.
+  // The clock of `RunAt`. The waits must use the same clock.
   virtual Clock& clock() = 0;
 };
 

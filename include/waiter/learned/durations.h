@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long operations took, as `LearnedDelays` (learned/learned_delays.h) needs
-// it. Waits that use such delays record their durations; a program that knows
-// durations from elsewhere adds them:
+// How long operations took. `LearnedDelays` (learned/learned_delays.h) computes
+// delays from it, and the waits that use those delays record their durations.
+// If your program knows durations from elsewhere, add them:
 //
 //   auto durations = std::make_shared<waiter::DurationModel>();
 //   durations->Record("create instance",
@@ -11,10 +11,11 @@
 //
 // A `DurationFile` keeps a model in a file that many processes share:
 //
-//   auto file = waiter::DurationFile::Open("/var/lib/app/durations",
-//   durations); if (!file.ok()) return file.status();
+//   auto file =
+//       waiter::DurationFile::Open("/var/lib/app/durations", durations);
+//   if (!file.ok()) return file.status();
 //
-// Without a file, a model is saved as text and merged with others:
+// Without a file, save a model as text, and merge the text into another model:
 //
 //   std::string text = durations->ToText();
 //   absl::Status merged = others->Merge(text);
@@ -49,13 +50,13 @@ class LockedFile;
 
 // A value.
 struct DurationModelOptions {
-  // Maximum number of operations. When there is one more, the one that was used
-  // least recently is forgotten. At least 1; smaller numbers count as 1.
+  // Maximum number of operations. If there are more, the least recently used
+  // one is forgotten. At least 1; smaller numbers count as 1.
   int64_t max_operations = 1000;
 };
 
-// The last 128 durations of each operation, in about 1.2 KiB each. Older ones
-// count less the more newer ones there are. Thread-safe.
+// The last 128 durations of each operation, in about 1.2 KiB per operation. The
+// more newer durations there are, the less an old one counts. Thread-safe.
 class DurationModel {
  public:
   explicit DurationModel(const DurationModelOptions& options = {});
@@ -63,13 +64,13 @@ class DurationModel {
   DurationModel(const DurationModel&) = delete;
   DurationModel& operator=(const DurationModel&) = delete;
 
-  // Adds a duration of an operation, which may have any name. Parts outside of
-  // [1 ns, 1000 years] are moved into it, and `by` to no less than `after`.
-  // About 100 ns, and the time of the recorder.
+  // Adds a duration of an operation, which may have any name. `after` and `by`
+  // are clamped to [1 ns, 1000 years], and `by` to no less than `after`. Takes
+  // about 100 ns, plus the time of the recorder.
   void Record(std::string_view operation, const ObservedDuration& duration);
 
-  // Returns the kept durations of an operation, the oldest first; empty if
-  // there are no durations.
+  // Returns the durations of an operation that are kept, the oldest first. May
+  // be empty.
   std::vector<ObservedDuration> Durations(std::string_view operation) const;
 
   // Returns the names of all operations, sorted.
@@ -78,22 +79,22 @@ class DurationModel {
   // Returns how many operations were forgotten because there were too many.
   int64_t forgotten_operations() const;
 
-  // Returns everything that is kept as text: the line "waiter durations 1",
-  // and then one line for each duration.
+  // Returns all durations that are kept, as text: the line "waiter durations
+  // 1", and then one line for each duration.
   std::string ToText() const;
 
-  // Adds the durations of such a text, as if each had been recorded now, but
-  // without a call of the recorder. Two texts without their first lines may
-  // simply be joined. Lines that are not whole are left out, and their number
-  // is added to `*damaged_lines` if that is not null. Returns kInvalidArgument
-  // if the text is not of a model, and kFailedPrecondition if it is of a newer
-  // version; nothing is added then.
+  // Adds the durations of a text that `ToText` returned, as if each had been
+  // recorded now, but does not call the recorder. To join two texts, append one
+  // to the other without its first line. Damaged lines are skipped, and their
+  // number is added to `*damaged_lines` unless that is null. Adds nothing, and
+  // returns kInvalidArgument, if the text is not a model's, or
+  // kFailedPrecondition if a newer version wrote it.
   absl::Status Merge(std::string_view text, int64_t* damaged_lines = nullptr);
 
-  // Sets a function that is called for every recorded duration, as `Record` got
-  // it, on the thread that records it, once at a time. The function before has
-  // returned when this returns, and is no longer called. It must not use the
-  // model, nor throw. Null: none.
+  // Sets the function that is called for every recorded duration, as `Record`
+  // got it, on the thread that records it, one call at a time. When this
+  // returns, the previous function is not running and will not be called again.
+  // The function must neither use the model nor throw. Null: no function.
   using Recorder =
       std::function<void(std::string_view operation, const ObservedDuration&)>;
   void SetRecorder(Recorder recorder);
@@ -104,12 +105,12 @@ class DurationModel {
 
   struct Operation {
     std::string name;
-    int64_t number;  // No other operation has it, nor this one once forgotten.
+    int64_t number;  // Unique; an operation that was forgotten gets a new one.
     internal::DurationRing durations;
   };
 
-  // Sets the recorder and returns its number; removes the one with a number if
-  // no other has taken its place.
+  // Sets the recorder and returns its number; removes the recorder with this
+  // number, unless another has replaced it.
   int64_t AddRecorder(Recorder recorder);
   void RemoveRecorder(int64_t number);
 
@@ -117,13 +118,14 @@ class DurationModel {
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Operation* Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // State of an operation: its number, and how many durations it had.
+  // State of an operation at some time: its number, and how many durations had
+  // been added.
   struct Known {
     int64_t number = 0;
     int64_t added = 0;
   };
-  // Returns the state of an operation, `known` if the model has no such
-  // operation, and, if the state is not `known`, the kept durations.
+  // Returns the state of an operation, or `known` if the model does not have
+  // it. If the state differs from `known`, sets `bounds` to the kept durations.
   Known BoundsSince(const Known& known, std::string_view name,
                     std::vector<internal::DurationBounds>& bounds) const;
 
@@ -140,51 +142,53 @@ class DurationModel {
   int64_t recorder_number_ ABSL_GUARDED_BY(recorder_mutex_) = 0;
 };
 
-// A file that keeps a `DurationModel` beyond the process. Any number of
-// processes may add to one file at the same time. The file is text, a line for
-// each duration; the files of two machines are merged by `DurationModel::Merge`
-// or by an editor. For POSIX systems. Thread-safe. Keeps the file open.
+// A file that keeps the durations of a `DurationModel` when the process ends.
+// Any number of processes may add to one file at the same time. The file is
+// text, with a line for each duration. To merge the files of two machines, use
+// `DurationModel::Merge` or an editor. For POSIX systems. Thread-safe. Keeps
+// the file open.
 class DurationFile {
  public:
-  // Opens the file, or makes it, adds its durations to `model`, and then writes
-  // to it each duration that `model` records. Errors have the path, and say:
+  // Opens the file, or creates it, and adds its durations to `model`. From then
+  // on, writes each duration that `model` records to the file; for that, it
+  // replaces the model's recorder. Errors have the path, and mean:
   //   kInvalidArgument     the file is not of this kind, or a folder or device;
-  //                        it is left as it is. Or `model` is null
-  //   kFailedPrecondition  it is of a newer version; it is left as it is
+  //                        it is not changed. Or `model` is null
+  //   kFailedPrecondition  a newer version wrote it; it is not changed
   //   any other            the system's error: no folder, no permission, ...
-  // Takes the place of the model's recorder.
   static absl::StatusOr<std::unique_ptr<DurationFile>> Open(
       const std::string& path, std::shared_ptr<DurationModel> model);
 
-  // Adds the durations of a file to `model`, and writes nothing.
+  // Adds the durations of a file to `model`. Does not write to the file.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops writing. Nothing is lost: all recorded durations are in the file. If
-  // another recorder has taken this one's place, such as another file's, it
-  // stays.
+  // Stops recording. Tries once more to write the durations that wait for the
+  // lock (see `status`); an error is ignored. Removes its recorder from the
+  // model, unless another has replaced it, such as another file's.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
-  // Adds to the model the durations that other processes have written.
-  // Recording a duration does the same. If the file was cut or replaced, adds
-  // every line that the model does not know.
+  // Adds the durations that other processes have written to the model, and
+  // writes those that wait for the lock (see `status`). Each recording also
+  // does both. If the file was truncated or replaced, adds the lines that the
+  // model does not know. Returns OK if another process holds the lock.
   absl::Status Sync();
 
-  // Returns the first error of writing since the file was opened. After an
-  // error the model continues without the file. If another process holds the
-  // lock of the file, because it was stopped, this one waits for about 10 ms at
-  // most: the next recorded duration writes both, up to 64 KiB.
+  // Returns the first error of writing a recorded duration. Only the model has
+  // that duration then; later ones are still written if possible. If another
+  // process holds the lock of the file, for example because it was suspended, a
+  // recording waits for about 10 ms at most, and the next recording or `Sync`
+  // writes its duration. Up to 64 KiB can wait in this way; beyond that, they
+  // are dropped with an error.
   absl::Status status() const;
 
-  // Returns how many lines were damaged, such as by a full disk. They are left
-  // out.
+  // Returns how many lines were skipped because they were damaged, for example
+  // by a full disk.
   int64_t damaged_lines() const;
 
  private:
-  // A file of the system; closed by the destructor.
-
   DurationFile(std::string path, std::shared_ptr<DurationModel> model);
 
   absl::Status Append(absl::string_view line)
@@ -195,7 +199,7 @@ class DurationFile {
 
   const std::string path_;
   const std::shared_ptr<DurationModel> model_;
-  int64_t recorder_ = 0;  // Its number in the model; none while this is opened.
+  int64_t recorder_ = 0;  // Its number in the model; 0 while `Open` runs.
   mutable internal::Mutex mutex_;
   std::unique_ptr<internal::LockedFile> file_ ABSL_GUARDED_BY(mutex_);
   int64_t read_ ABSL_GUARDED_BY(mutex_) = 0;   // Bytes that the model knows.

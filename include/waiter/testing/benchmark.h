@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Measures the cost of polling: rows for Google Benchmark, by one line for each
-// status function.
+// Measures what polling costs, with Google Benchmark. One line for each status
+// function adds its rows:
 //
 //   #include "benchmark/benchmark.h"
 //   #include "waiter/testing/benchmark.h"
@@ -13,7 +13,7 @@
 //   WAITER_COUNT_ALLOCATIONS();  // Optional; once in a program.
 //   BENCHMARK_MAIN();
 //
-// prints, among others, the rows
+// The output includes these rows:
 //
 //   GetStatus/alone                         the function, called in a loop
 //   GetStatus/wait                          in `Waiter::Wait`, without delays
@@ -22,19 +22,19 @@
 //   GetStatus/engine/waits:1000/delay:100ms
 //   GetStatus/engine/waits:100000/delay:1s
 //
-// An iteration is a poll in all of them, so all figures are per poll: the times
-// of Google Benchmark, and the counters
+// In every row, one iteration is one poll. So the times of Google Benchmark are
+// per poll, and so are these counters, except for `polls`:
 //
-//   cpu_ns   processor time of the process, all of its threads, in nanoseconds
+//   cpu_ns   processor time of all threads of the process, in nanoseconds
 //   wakeups  how often a thread slept and woke up (voluntary context switches)
 //   allocs   calls of `operator new`; only with WAITER_COUNT_ALLOCATIONS
 //   polls    polls per second of real time
 //
-// The label of a row is the last poll's answer. docs/measuring.md reads such a
-// table.
+// The label of a row is the last poll's answer. docs/measuring.md explains such
+// a table.
 //
-// Google Benchmark is not a dependency of Waiter: a program that includes this
-// header brings it. Tried with version 1.7.
+// Waiter does not depend on Google Benchmark: a program that includes this
+// header must. Tested with version 1.7.
 
 #ifndef WAITER_TESTING_BENCHMARK_H_
 #define WAITER_TESTING_BENCHMARK_H_
@@ -54,18 +54,19 @@
 
 namespace waiter {
 
-// Waits that an engine holds at the same time.
+// A row with an engine: how many waits it runs at the same time, and how often
+// each polls.
 struct EngineLoad {
   int64_t waits;   // At least 1.
-  Duration delay;  // Between two polls of one wait. Above zero.
+  Duration delay;  // Between the polls of one wait. Above zero.
 };
 
 struct PollBenchmarkOptions {
   // Delay of the row `wait/delay`. Above zero.
   Duration wait_delay = absl::Milliseconds(1);
 
-  // One row each. `waits / delay` is the number of polls per second. If the
-  // function takes too long for that, the row says so instead of measuring.
+  // One row for each element. It polls `waits / delay` times per second. If the
+  // function is too slow for that, the row says so instead of measuring.
   std::vector<EngineLoad> engine_loads = {
       {1, absl::Milliseconds(10)},
       {1000, absl::Milliseconds(100)},
@@ -77,19 +78,20 @@ struct PollBenchmarkOptions {
   Clock* clock = nullptr;
 };
 
-// A row as Google Benchmark registers it: `row->MinTime(2)->Repetitions(10)`.
+// A row that is registered with Google Benchmark. Change its settings as usual:
+// `row->MinTime(2)->Repetitions(10)`.
 using BenchmarkRow = internal::poll_benchmark::Row;
 
 // Registers the rows of `function`, whose names begin with `name`, and returns
-// them. To be called before `benchmark::RunSpecifiedBenchmarks`.
+// them. Call it before `benchmark::RunSpecifiedBenchmarks`.
 //
 //   waiter::BenchmarkPolls("GetStatus", [&] { return client.GetStatus(id); });
 //
-// A row calls `function` three times before it measures, then again and again,
-// always on one thread and one call at a time; all rows, and all waits of a
-// row, share one copy. Polling continues after any answer, and ignores
-// `retry_after`. Only a failure (`kFailed`) or an exception ends a row, with an
-// error instead of its figures.
+// A row calls `function` three times before it measures, and repeatedly while
+// it does, on one thread and one call at a time. All rows, and all waits of a
+// row, share one copy of `function`. Polling continues after any other answer
+// than `kFailed`, even after a success, and ignores `retry_after`. After
+// `kFailed` or an exception the row ends, with an error instead of figures.
 template <StatusFunction F>
 std::vector<BenchmarkRow*> BenchmarkPolls(
     const std::string& name, F function,
@@ -125,20 +127,19 @@ std::vector<BenchmarkRow*> BenchmarkPolls(
 
 }  // namespace waiter
 
-// Registers the rows of a status function under its own name, at namespace
-// scope: `WAITER_BENCHMARK(GetStatus)`, or with `PollBenchmarkOptions` after
-// it.
+// Registers the rows of a status function under the function's name. Use it at
+// namespace scope: `WAITER_BENCHMARK(GetStatus)`. `PollBenchmarkOptions` may be
+// a second argument.
 #define WAITER_BENCHMARK(function, ...)                                 \
   [[maybe_unused]] static const auto WAITER_BENCHMARK_NAME_(__LINE__) = \
       ::waiter::BenchmarkPolls(#function, function __VA_OPT__(, ) __VA_ARGS__)
 
 // Defines the global `operator new` and `operator delete`, so that allocations
-// are counted. To be used once, at global namespace scope, in one file of a
-// program that does not define them already. Without it the counter is absent,
-// and nothing is replaced.
+// are counted. Use it once, at global namespace scope, in a program that does
+// not define them already. Without it, rows have no counter `allocs`.
 //
-// Memory that C functions take with malloc is not counted. For that, give
-// Google Benchmark a `MemoryManager`, which it uses for all rows.
+// Memory that C functions allocate with malloc is not counted. To count it,
+// give Google Benchmark a `MemoryManager`, which it uses for all rows.
 #define WAITER_COUNT_ALLOCATIONS() WAITER_COUNT_ALLOCATIONS_()
 
 #endif  // WAITER_TESTING_BENCHMARK_H_
