@@ -40,7 +40,7 @@ _unit = rule(
     doc = "A translation unit that includes other ones.",
 )
 
-def cc_test_module(name, srcs, deps, tags = [], **kwargs):
+def cc_test_module(name, srcs, deps, **kwargs):
     """One program of the tests of a module.
 
     Compiles several sources as one translation unit: without that, two thirds of the time go to the headers of
@@ -51,7 +51,6 @@ def cc_test_module(name, srcs, deps, tags = [], **kwargs):
       name: the name of the program.
       srcs: the sources with the tests.
       deps: the libraries of the sources, and the main function.
-      tags: the tags of the program.
       **kwargs: further arguments of the cc_test.
     """
     count = (len(srcs) + 7) // 8
@@ -74,7 +73,6 @@ def cc_test_module(name, srcs, deps, tags = [], **kwargs):
     cc_test(
         name = name,
         srcs = units,
-        tags = tags,
         deps = deps + [name + "_sources"],
         **kwargs
     )
