@@ -63,8 +63,8 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
     }
     if (key.empty() && !has_label) {
       return Refused(*target,
-                     "its text is no key without its query; give it a "
-                     "label, as in LABEL=URL, or --key");
+                     "its text is not a key without its query; give it "
+                     "a label, as in LABEL=URL, or --key");
     }
   }
   DurableRequest request = {

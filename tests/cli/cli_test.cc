@@ -164,7 +164,7 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"durable add redis://h jobs http://u:secret@a/",
        "http://a/: the store would keep its user and password"},
       {"durable add redis://h jobs http://a/?secret=1",
-       "http://a/?...: its text is no key"},
+       "http://a/?...: its text is not a key"},
       {"durable add redis://h jobs file:/a?stable=2s",
        "file:/a?stable=2s: workers do not remember"},
       {"durable add redis://h jobs pid:1 --timeout=inf", "it must be finite"},
