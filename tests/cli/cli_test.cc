@@ -560,8 +560,9 @@ TEST(PlanCommandTest, EveryChartIsFilledAndIsJson) {
            {"cumulative", ""},
            {"trade_off", " --ready=45s"},
            {"detection", " --ready=45s"}}) {
-    const Ended ended = Call("plan --every=7s --timeout=2m" + what +
-                             " --vega=" + file + " --chart=" + chart);
+    const Ended ended =
+        Call(absl::StrCat("plan --every=7s --timeout=2m", what,
+                          " --vega=", file, " --chart=", chart));
     ASSERT_EQ(ended.code, 0) << ended.err;
     const absl::StatusOr<nlohmann::json> spec = ParseJson(ReadFile(file));
     ASSERT_TRUE(spec.ok()) << chart << spec.status();

@@ -4,7 +4,9 @@
 #include "cli/run/durable_target.h"
 
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,11 +25,12 @@ using ::testing::Not;
 using ::testing::Pair;
 
 TEST(DurableTargetTest, KeyIsGivenOrTheLabelOrTheUrl) {
-  const struct {
+  struct Case {
     std::string argument;
     std::string key;
     std::string expected;
-  } cases[] = {
+  };
+  const std::vector<Case> cases = {
       {"tcp://a:1", "", "tcp://a:1"},
       {"a:1", "", "a:1"},
       {"db=tcp://a:1", "", "db"},
@@ -50,10 +53,7 @@ TEST(DurableTargetTest, KeyIsGivenOrTheLabelOrTheUrl) {
 }
 
 TEST(DurableTargetTest, WhatCannotBeStoredIsRefusedWithoutSecrets) {
-  const struct {
-    std::string argument;
-    std::string message;
-  } cases[] = {
+  const std::vector<std::pair<std::string, std::string>> cases = {
       {"http://user:secret@a/", "http://a/: the store would keep"},
       {"db=postgres://u:secret@a/app", "db=postgres://a/app: the store would"},
       {"redis://secret@a", "the store would keep its user and password"},
