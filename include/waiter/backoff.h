@@ -14,7 +14,7 @@
 //                                      .jitter = waiter::Jitter::None()};
 //
 // `WaitOptions` takes such parameters, and policy.h shows the delays of a wait
-// in advance. `Backoff` computes the delays alone, for code that has no wait;
+// in advance. `Backoff` only computes delays, for code that has no wait;
 // `SplitMix64` is the random generator that they are drawn from.
 
 #ifndef WAITER_BACKOFF_H_
@@ -256,7 +256,7 @@ class BackoffProgress {
 //   backoff.NextDelay(progress, gen);  // Somewhere in [10ms, 2s].
 //   progress = {};                     // Start over.
 //
-// The ceilings alone, for a table or a plot:
+// Only the ceilings, for a table or a plot:
 //
 //   for (int64_t n = 1; n <= 10; ++n) Print(backoff.Ceiling(n));
 //

@@ -63,7 +63,7 @@ struct RetryQuotaOptions {
   double capacity = 500;
 
   // Costs of a poll by its `QuotaUse`, and the tokens that a success of a first
-  // poll brings. A quota that does not have the `initial_cost` refuses even the
+  // poll adds. A quota that does not have the `initial_cost` refuses even the
   // first poll of a wait.
   double initial_cost = 0;  // At most `capacity`.
   double success_increment = 1;
@@ -325,7 +325,7 @@ class AdaptiveRateLimiter final : public RateLimiter {
 
   MonotonicTime Acquire(MonotonicTime now) override;
 
-  // The same for `cost` polls together. Returns an error if they could never
+  // Acquires for `cost` polls together. Returns an error if they could never
   // pass: kInvalidArgument if `cost` is negative or not finite,
   // kResourceExhausted if it is above the current `max_capacity`.
   absl::StatusOr<MonotonicTime> Acquire(MonotonicTime now, double cost);

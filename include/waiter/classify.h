@@ -85,8 +85,7 @@ Poll<> FromHttp(int http_status, std::string_view text = {},
 // result.h) is failed: that wait has tried often enough.
 Poll<> FromStatus(absl::Status status);  // NOLINT(*-redundant-declaration)
 
-// The same for a result that says whether the condition is met: false is not
-// ready.
+// Takes a result that says whether the condition is met: false means not ready.
 template <std::same_as<bool> T>
 Poll<> FromStatus(absl::StatusOr<T> result) {
   if (!result.ok()) return FromStatus(std::move(result).status());
@@ -135,7 +134,7 @@ struct ServiceError {
 //   return classifier.Answer({.http_status = 400, .code = error.code()},
 //                            error.message(), retry_after);
 //
-// For one code alone: `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
+// For only a code, use `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
 //
 // |               | Http()       | AwsKotlin()  | Botocore()   | AwsGoV1()    |
 // | ------------- | ------------ | ------------ | ------------ | ------------ |
@@ -168,8 +167,8 @@ class ErrorClassifier {
   static ErrorClassifier Http();
 
   // Returns the rules of the AWS SDK for Kotlin: AwsRetryPolicy over
-  // StandardRetryPolicy. Unlike there, `Type::kServer` alone does not make a
-  // server error.
+  // StandardRetryPolicy. Unlike the original, `Type::kServer` without a code
+  // or a status is not a server error.
   static ErrorClassifier AwsKotlin();
 
   // Returns the rules of the standard mode of botocore (Python). Where botocore
@@ -223,7 +222,7 @@ class ErrorClassifier {
   std::vector<Change> changes_;  // The latest one first.
 };
 
-// Returns the class of an AWS error code alone, by the table of `AwsKotlin()`:
+// Returns the class of an AWS error code, by the table of `AwsKotlin()`:
 // throttled, server error, or failed for every other code. "InternalError" is
 // failed here, because the table recognizes it by its HTTP status. If you know
 // the status, use an `ErrorClassifier`.
@@ -263,8 +262,8 @@ concept StatusFunction = requires {
   typename internal::ValueOfAnswer<typename internal::AnswerOf<F>::type>::type;
 };
 
-// `ValueOf<F>::type` is the type of the value that a success of `F` brings: `T`
-// in the list above, otherwise void. It is also void if `F` is not a status
+// `ValueOf<F>::type` is the type of the value of a success of `F`: `T` in the
+// list above, otherwise void. It is also void if `F` is not a status
 // function, so that a class template can name it before it rejects `F`.
 template <typename F>
 struct ValueOf {

@@ -255,7 +255,7 @@ class WaitLoop {
            const WaitState& state = {})
       : wait_{policy, report, {}, state} {}
 
-  // The same with the state that `restore` returns, without a copy of it.
+  // Takes the state from `restore`, without a copy of it.
   template <std::invocable Restore>
   WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
       : wait_{policy, report, {}, restore()} {}

@@ -45,18 +45,18 @@ namespace waiter {
 // The rule that decided the length of a sleep.
 enum class SleepReason : uint8_t {
   kFirstPollDelay,  // `EdgePollOptions::first_delay`.
-  kNotReady,        // The backoff of this status; the next two likewise.
-  kServerError,
-  kThrottled,
-  kRetryAfter,   // The server's `retry_after`.
-  kDelaySource,  // `WaitOptions::delay_source`, instead of all delays.
-  kRetryQuota,   // `BudgetOptions::retry_quota` had to be refilled.
-  kRateLimit,    // `BudgetOptions::rate_limiter`.
-  kConfirming,   // A success that must hold.
-  kFinalPoll,    // The last poll was moved to the deadline.
-  kResumed,      // The rest of the sleep of a saved wait.
-  kLearned,      // `WaitOptions::delay_source`, instead of `backoff`.
-  kAnswer,       // `TryAgainAfter`, an answer of the status function.
+  kNotReady,        // The backoff of this status.
+  kServerError,     // The backoff of this status.
+  kThrottled,       // The backoff of this status.
+  kRetryAfter,      // The server's `retry_after`.
+  kDelaySource,     // `WaitOptions::delay_source`, instead of all delays.
+  kRetryQuota,      // `BudgetOptions::retry_quota` had to be refilled.
+  kRateLimit,       // `BudgetOptions::rate_limiter`.
+  kConfirming,      // A success that must hold.
+  kFinalPoll,       // The last poll was moved to the deadline.
+  kResumed,         // The rest of the sleep of a saved wait.
+  kLearned,         // `WaitOptions::delay_source`, instead of `backoff`.
+  kAnswer,          // `TryAgainAfter`, an answer of the status function.
 };
 
 // Returns "not ready", "retry after", and so on.

@@ -155,7 +155,7 @@ class WaitPolicy {
   }
 
   // Calls `on_failure` of the options, if there is one and `report` is not a
-  // success's. To be called once for each wait, after its end.
+  // success's. Call it once for each wait, after its end.
   void CallOnFailureAfter(std::string_view name,
                           const WaitReport& report) const {
     if (CallsOnFailureAfter(report)) CallOnFailure(name, report);
@@ -247,10 +247,10 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(
     WaitOptions options, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);
 
-// The same for a policy, for callers that compute many schedules of one policy.
+// Takes a policy, for callers that compute many schedules with one policy.
 // Requires `policy.status().ok()` and a policy without options that the other
-// ignores or replaces. Learned delays must be without recording. Thread-safe,
-// if each thread has its own generator.
+// overload ignores or replaces. Learned delays must be without recording.
+// Thread-safe, if each thread has its own generator.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,
     const Poll<>& found = PollStatus::kNotReady);

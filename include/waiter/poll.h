@@ -17,7 +17,7 @@
 //     return waiter::Success(ParseInstance(got.body));
 //   }
 //
-// A wait that brings no value uses `Poll<>`:
+// A wait without a value uses `Poll<>`:
 //
 //   waiter::Poll<> CheckDeleted() {
 //     absl::Status status = client.GetBucket("logs").status();
@@ -264,7 +264,7 @@ Poll<> ServerError(std::string_view detail = {}, Duration retry_after = {});
 Poll<> ServerError(absl::Status error, Duration retry_after = {});
 
 // The condition will never be met. The wait ends with the code, message and
-// payloads of `error`; with a text alone the code is kUnknown. The name of the
+// payloads of `error`; with only a text, the code is kUnknown. The name of the
 // wait, attempts and time follow the message:
 //
 //   UNKNOWN: vm FAILED (instance i-0abc, after 3 attempts in 12s)

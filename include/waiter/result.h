@@ -248,7 +248,7 @@ class [[nodiscard]] WaitResult : public WaitResultBase {
   std::optional<T> value_;
 };
 
-// The outcome of a wait that brings no value. Converts to `absl::Status`.
+// The outcome of a wait without a value. Converts to `absl::Status`.
 template <>
 class [[nodiscard]] WaitResult<void> : public WaitResultBase {
  public:

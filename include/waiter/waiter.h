@@ -15,7 +15,7 @@
 //   waiter::WaitResult<Instance> result = wait_until_running.Wait();
 //   if (!result.ok()) return result.status();
 //
-// A function that brings no value may return `bool`. Another thread can end the
+// A function without a value may return `bool`. Another thread can end the
 // wait with a stop request:
 //
 //   waiter::stop_source stop;
@@ -143,7 +143,7 @@ class Waiter {
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
 
-  // The same with `{.timeout = timeout}`, an `absl::Duration` or a
+  // Short for `{.timeout = timeout}`. `timeout` is an `absl::Duration` or a
   // `std::chrono` duration.
   template <internal::IsDuration Time>
   Waiter(F status_function, Time timeout)
@@ -181,7 +181,7 @@ class Waiter {
     return Run(stop, std::nullopt, nullptr, nullptr);
   }
 
-  // The same with options of this wait alone.
+  // Takes options that apply only to this wait.
   WaitResult<value_type> Wait(const RunOptions& options) {
     return Run(options.stop, options.gen, options.notifier, &options.resume);
   }

@@ -61,7 +61,7 @@ struct DurableResult {
   // From the enqueue to the end, by the store's clock.
   absl::Duration elapsed;
 
-  // The same for each delivery of this result, and unique to it.
+  // Unique to this result, and equal in all its deliveries.
   std::string idempotency_key;
   // Ordinal of this delivery, from 1, as far as the store knows.
   int64_t delivery = 1;
@@ -177,7 +177,8 @@ class DurableClient {
   void Notify(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   // Forgets a result that was delivered, so that an equal `Enqueue` waits
-  // again. Leaves other waits alone. Passes the state after that to `callback`.
+  // again. Has no effect on a wait without one. Passes the new state to
+  // `callback`.
   void Forget(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,

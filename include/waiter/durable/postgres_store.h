@@ -86,10 +86,10 @@ absl::StatusOr<SqlStatement> PostgresNotify(std::string_view space,
                                             std::string_view key,
                                             std::string_view schema = "waiter");
 
-// Returns the script that creates the schema and its tables, or brings older
-// ones up to date, in one transaction. A store runs it if its role may;
-// otherwise let an administrator run it. kInvalidArgument if the schema is no
-// valid name.
+// Returns the script that creates the schema and its tables, or updates older
+// ones, in one transaction. A store runs it if its role has the rights; if not,
+// an administrator must run it. kInvalidArgument if `schema` is not a valid
+// name.
 absl::StatusOr<std::string> PostgresStoreSchema(
     std::string_view schema = "waiter");
 

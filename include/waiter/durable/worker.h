@@ -77,10 +77,10 @@ struct DurablePoll {
 //   }
 using DurableFunction = std::function<Poll<std::string>(const DurablePoll&)>;
 
-// The same for many polls at a time: must return soon, and answers by the
-// completion (engine/async_waiter.h), on any thread, also before it returns. A
-// poll without an answer ends with its wait, at the deadline or when it is
-// cancelled.
+// A status function for many polls at a time: it must return soon, and answers
+// by calling the completion (engine/async_waiter.h), on any thread, even before
+// it returns. A poll without an answer ends with its wait, at the deadline or
+// when the wait is cancelled.
 //
 //   [&](const waiter::DurablePoll& poll,
 //       waiter::PollCompletion<std::string> done) {

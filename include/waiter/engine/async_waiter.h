@@ -171,7 +171,7 @@ class AsyncWaiter {
         policy_(WaitPolicy::Make(std::move(options),
                                  internal::CheckNotEmpty(function_))) {}
 
-  // The same with `{.timeout = timeout}`, an `absl::Duration` or a
+  // Short for `{.timeout = timeout}`. `timeout` is an `absl::Duration` or a
   // `std::chrono` duration.
   template <internal::IsDuration Time>
   AsyncWaiter(F status_function, Time timeout)

@@ -227,7 +227,7 @@ class BatchPoller {
                  std::move(callback), std::move(options));
   }
 
-  // The same with a policy that other waits share. `policy` must not be null.
+  // Takes a policy that waits can share. `policy` must not be null.
   template <std::same_as<std::shared_ptr<const WaitPolicy>> Policy,
             typename Callback>
   requires WaitCallback<Callback, T> WaitHandle

@@ -214,8 +214,8 @@ WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
                           StartOptions{.stop = std::move(stop)});
 }
 
-// The same with a name or a saved wait. Make the options in a statement before
-// the `co_await`, because of the defect of g++ 12 named above.
+// Takes options, such as a name or a saved wait. Make them in a statement
+// before the `co_await`, because of the defect of g++ 12 described above.
 template <typename W>
 WaitAwaitable<W> Await(WaitEngine& engine, W waiter, StartOptions options) {
   return WaitAwaitable<W>(engine, std::move(waiter), std::move(options));

@@ -269,7 +269,7 @@ concept WaitCallback = requires(Callback& callback, WaitResult<T>&& result) {
   callback(std::move(result));
 };
 
-// The same for the waits of a batch, with the place of the wait.
+// Whether `Callback` takes the index of a wait in its batch, and its result.
 template <typename Callback, typename T>
 concept WaitBatchCallback = std::copy_constructible<Callback> &&
     requires(Callback& callback, size_t index, WaitResult<T>&& result) {
@@ -343,7 +343,7 @@ class WaitEngine {
     return StartPrepared(std::move(waiter), std::move(callback), Unprepared());
   }
 
-  // The same with options of this wait alone.
+  // Takes options that apply only to this wait.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
   Start(W waiter, Callback callback, StartOptions options) {

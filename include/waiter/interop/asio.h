@@ -18,8 +18,8 @@
 //   co_spawn(io, Provision(driver.engine()), boost::asio::detached);
 //   io.run();
 //
-// Boost is not a dependency of Waiter: a program that includes this header
-// brings it. Tried with version 1.81.
+// Waiter does not depend on Boost: a program that includes this header must.
+// Tested with version 1.81.
 
 #ifndef WAITER_INTEROP_ASIO_H_
 #define WAITER_INTEROP_ASIO_H_

@@ -111,7 +111,7 @@ Poll<> FromGrpcStatus(const S& status,
   return {found, std::move(error), pushback->delay};
 }
 
-// The same with the pushback in `context`, the context of the call.
+// Reads the pushback from `context`, the context of the call.
 template <GrpcStatus S, GrpcClientContext C>
 Poll<> FromGrpcStatus(const S& status, const C& context,
                       const ErrorClassifier& classifier = GrpcErrors()) {

@@ -72,21 +72,21 @@ struct LearnedDelaysOptions {
   // polls as that takes. Finite, above zero.
   OptionalDuration max_lateness = std::nullopt;
 
-  // Within (0, 1). Used by `max_lateness` alone.
+  // Within (0, 1). Used only with `max_lateness`.
   double percentile = 0.95;
 
   // Limits the cost of a wrong model. The first poll after the start comes at
   // the latest at 1 / (1 + max_relative_lateness) of the time of the first poll
   // that the model wants. After that poll, a poll at t is followed by one at t
   // * (1 + max_relative_lateness) or earlier, so an end is found no later than
-  // that. Above zero; infinite: no limit. Where the model decides in part, and
-  // beyond all known durations, the backoff decides, in part or alone.
+  // that. Above zero; infinite: no limit. It does not limit the share of a
+  // delay that the backoff decides, nor delays beyond all known durations.
   double max_relative_lateness = 1;
 
-  // Number of durations from which on the model decides alone. Beyond two it
-  // takes over gradually from the backoff. Durations without an end do not
-  // count, and older ones count less, together as 92 at most: with a larger
-  // number, the model never decides alone. At least 3.
+  // With this many durations, the model replaces the backoff entirely. From two
+  // on, it takes over gradually. Durations without an end do not count, and
+  // older ones count less; all together count as at most 92, so with a larger
+  // number, the backoff always has a share. At least 3.
   int64_t min_observations = 8;
 
   // Share of the polls that come early, at a random part of their delay, so
@@ -141,8 +141,8 @@ class LearnedDelays : public DelaySource {
   DurationModel& model() const { return *model_; }
   const LearnedDelaysOptions& options() const { return options_; }
 
-  // Returns the delays of an operation as the model is now, one object for all
-  // its waits. Keeps unused ones, up to `kMaxKept` in all.
+  // Returns the delays of an operation by the current model, one object for all
+  // its waits. Keeps up to `kMaxKept` objects, including unused ones.
   std::shared_ptr<DelaySource> ForOperation(std::string_view operation,
                                             Clock& clock) override;
   std::shared_ptr<DelaySource> ForSimulation() const override;

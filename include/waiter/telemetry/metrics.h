@@ -51,7 +51,7 @@ namespace waiter {
 enum class Instrument : uint8_t {
   kWaitDuration,  // Start to end. Labels: operation, stop reason, error type.
   kWaitPolls,     // Polls of a wait. Labels: operation, stop reason.
-  kWaitDelay,     // Time that a wait slept in all. Label: operation.
+  kWaitDelay,     // Total time that a wait slept. Label: operation.
   kPollDuration,  // Time of one poll. Labels: operation, status.
   kWaitActive,    // Waits that have started and not ended. Label: operation.
 };
@@ -297,7 +297,7 @@ inline constexpr const char* kPrometheusContentType =
 //   waiter_wait_duration_seconds_bucket{operation="create instance",le="1"} 2
 //   ...
 std::string PrometheusText(const MetricsTable& table);
-// The same for `families`, such as the result of `DurableMetrics`
+// Returns the text of `families`, such as the result of `DurableMetrics`
 // (durable/worker.h).
 std::string PrometheusText(const std::vector<MetricFamily>& families);
 

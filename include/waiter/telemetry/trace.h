@@ -316,7 +316,7 @@ class TracedFunction {
   F function_;
 };
 
-// The same for a function that takes a completion.
+// Traces a function that takes a completion.
 template <Tracer T, typename F>
 class AsyncTracedFunction {
  public:
@@ -388,8 +388,8 @@ Waiter<internal::TracedFunction<T, F>> Traced(
       std::move(tracer), std::move(waiter), options);
 }
 
-// The same for a function that takes a completion. The span of a poll is
-// current until the function returns, and ends when the poll is answered.
+// Traces a function that takes a completion. The span of a poll is current
+// until the function returns, and ends when the poll is answered.
 template <Tracer T, typename F>
 AsyncWaiter<internal::AsyncTracedFunction<T, F>> Traced(
     T tracer, AsyncWaiter<F> waiter, const TraceOptions& options = {}) {

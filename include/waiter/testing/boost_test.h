@@ -21,9 +21,9 @@
 // are printed by Boost.Test's `print_log_value`, except text and values that it
 // cannot print.
 //
-// For Boost 1.73 and newer, which the program brings, as a library or by the
-// headers in boost/test/included/. Include this header after those. Assertions
-// belong on the thread of the test, as Boost.Test's own do.
+// For Boost 1.73 and newer, on which your program must depend: link the library
+// or use the headers in boost/test/included/. Include this header after those.
+// Use the assertions only on the thread of the test, like Boost.Test's own.
 
 #ifndef WAITER_TESTING_BOOST_TEST_H_
 #define WAITER_TESTING_BOOST_TEST_H_

@@ -17,8 +17,8 @@
 // frameworks. A matcher is a value, a function that returns a `bool`, or a
 // matcher of Catch2. Values are printed by `Catch::StringMaker`, except text.
 //
-// For Catch2 2.13 and 3. The program brings Catch2; assertions belong on the
-// thread of the test, as Catch2's own do.
+// For Catch2 2.13 and 3, on which your program must depend. Use the assertions
+// only on the thread of the test, like Catch2's own.
 
 #ifndef WAITER_TESTING_CATCH2_H_
 #define WAITER_TESTING_CATCH2_H_

@@ -18,7 +18,7 @@
 // frameworks. A matcher is a value or a function that returns a `bool`. Values
 // are printed by doctest's `toString`, except text.
 //
-// The program brings doctest.
+// Your program must depend on doctest.
 
 #ifndef WAITER_TESTING_DOCTEST_H_
 #define WAITER_TESTING_DOCTEST_H_

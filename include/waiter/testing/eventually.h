@@ -216,9 +216,8 @@ ExceptionFilter RetryOn() {
 inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
 
 // Options for all assertions that begin while this object exists, on any
-// thread. An assertion's own options win, field by field, and so does a younger
-// object over an older one; at the end of its life the former defaults apply
-// again.
+// thread. An assertion's own options take precedence, field by field. A newer
+// object takes precedence over older ones until it is destroyed.
 //
 //   class DiskTest : public testing::Test {
 //     waiter::SimulatedClock clock_;
@@ -226,10 +225,10 @@ inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
 //         {.timeout = absl::Seconds(30), .clock = &clock_}};
 //   };
 //
-// `timeout` and `retry_exceptions` apply to EVENTUALLY alone, `hold_for` and
-// `successes_required` to CONSISTENTLY and NEVER alone, `name` and `errors` to
-// none. Assertions of other threads see a change of the defaults in their next
-// assertion. Thread-safe.
+// `timeout` and `retry_exceptions` apply only to EVENTUALLY, `hold_for` and
+// `successes_required` only to CONSISTENTLY and NEVER, and `name` and `errors`
+// have no effect. Assertions of other threads see a change of the defaults in
+// their next assertion. Thread-safe.
 class ScopedEventuallyDefaults {
  public:
   explicit ScopedEventuallyDefaults(EventuallyOptions defaults);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The functions of libpq that the store of durable waits calls. The library
-// calls them by this table, so that it builds without libpq: a program brings
+// calls them through this table, so it builds without libpq: a program provides
 // its own, linked or loaded at run time.
 
 #ifndef WAITER_DURABLE_INTERNAL_POSTGRES_LIBRARY_H_

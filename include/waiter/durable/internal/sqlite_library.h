@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The functions of SQLite that the store of durable waits calls. The library
-// calls them by this table, so that it builds without SQLite: a program brings
-// its own, linked or loaded at run time.
+// calls them through this table, so it builds without SQLite: a program
+// provides its own, linked or loaded at run time.
 
 #ifndef WAITER_DURABLE_INTERNAL_SQLITE_LIBRARY_H_
 #define WAITER_DURABLE_INTERNAL_SQLITE_LIBRARY_H_

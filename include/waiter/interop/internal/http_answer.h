@@ -55,7 +55,7 @@ class HttpReader {
   // false if the client should read no more.
   bool ReadLine(std::string_view line);
 
-  // Takes a part of a body. Returns false likewise.
+  // Takes a part of a body. Returns false if the client should read no more.
   bool ReadBody(std::string_view part);
 
   // Whether the last header is complete.

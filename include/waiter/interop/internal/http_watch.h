@@ -42,9 +42,9 @@ struct HttpWatchOptions {
   // a line, is a change. Null: each one is.
   std::function<bool(std::string_view)> is_change = nullptr;
 
-  // A stream that brings nothing for this time is ended, and the watch connects
-  // again, because its server may be gone. Rounded up to seconds; at most 20
-  // days.
+  // The watch ends a stream from which it has received nothing for this long,
+  // and connects again, because the server may be gone. Rounded up to seconds;
+  // at most 20 days.
   Duration max_silence = absl::Minutes(5);
 
   // Delays between connections. After a stream of 5 s or longer they start

@@ -92,8 +92,7 @@ class Subject {
     return found;
   }
 
-  // The same for a wait that continues, unless this poll `is_last` or has
-  // failed.
+  // Polls for a wait that continues unless this poll `is_last` or has failed.
   template <typename... Context>
   waiter::Poll<> PollOn(bool is_last, const Context&... context) {
     waiter::Poll<> found = Poll(context...);

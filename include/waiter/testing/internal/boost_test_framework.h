@@ -103,7 +103,7 @@ class BoostTest::Formatter final
   eventually::Round& round_;
 };
 
-// During its life, results of assertions go to the round alone.
+// While it exists, only the round receives the results of assertions.
 class BoostTest::Interception final : public ::boost::unit_test::test_observer {
  public:
   explicit Interception(eventually::Round& round) : round_(round) {

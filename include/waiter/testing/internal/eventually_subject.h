@@ -106,7 +106,7 @@ struct BlockHooks {
   void (*record_limit_used)(double share, const Site& site);
 };
 
-// The same for a block of assertions, which must all pass in one round. If the
+// Runs a block of assertions until all pass in one round. If the
 // last round skips the test, the result is OK, and `skip` says why. Null means
 // no options. `run_round` runs its argument once, and may not catch other
 // exceptions than those by which the framework ends a round.
