@@ -112,10 +112,10 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.Add("absent-timeout", "30s",
             "limit for a target that no poll has found", absent_timeout_);
   flags.Add(
-      "retry-after", "ignore", "honour or ignore a target's hint when to poll",
+      "retry-after", "ignore", "honor or ignore a target's hint when to poll",
       [this](std::string_view text) {
-        if (text != "honour" && text != "ignore") {
-          return absl::InvalidArgumentError("it must be honour or ignore");
+        if (text != "honor" && text != "ignore") {
+          return absl::InvalidArgumentError("it must be honor or ignore");
         }
         ignore_retry_after_ = text == "ignore";
         return absl::OkStatus();

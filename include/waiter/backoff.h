@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Capped exponential backoff with jitter. Its parameters:
+// Capped exponential backoff with jitter, set by `BackoffOptions`:
 //
 //   waiter::BackoffOptions backoff = {.initial_delay = absl::Seconds(1),
 //                                     .max_delay = absl::Seconds(30),
@@ -14,8 +14,8 @@
 //                                      .jitter = waiter::Jitter::None()};
 //
 // `WaitOptions` takes such parameters, and policy.h shows the delays of a wait
-// in advance. `Backoff` only computes delays, for code that has no wait;
-// `SplitMix64` is the random generator that they are drawn from.
+// in advance. `Backoff` computes delays for code that has no wait; `SplitMix64`
+// is the random generator behind them.
 
 #ifndef WAITER_BACKOFF_H_
 #define WAITER_BACKOFF_H_
@@ -46,7 +46,7 @@ namespace waiter {
 //   Equal()          [c / 2, c]
 //   Proportional(p)  [(1 - p) c, (1 + p) c]
 //   Between(a, b)    [a c, b c]
-//   Decorrelated()   [initial_delay, 3 * the delay before]
+//   Decorrelated()   [initial_delay, 3 * the previous delay]
 //
 // and then clamped to `[min_delay, max_delay]`. The names come from
 // "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015). Proportional
@@ -54,8 +54,8 @@ namespace waiter {
 // immutable value.
 class Jitter {
  public:
-  // Base of the interval from which a delay is drawn: the ceiling, or the delay
-  // before.
+  // Base of the interval from which a delay is drawn: the ceiling or previous
+  // delay.
   enum class Kind : uint8_t { kWindow, kDecorrelated };
 
   // Shares must be within [0, 1]; `Validate` below rejects all others.
@@ -67,20 +67,20 @@ class Jitter {
   static constexpr Jitter Proportional(double share) {
     return {Kind::kWindow, share, share};
   }
-  // `low` must be within [0, 1], and `high` finite and at least `low`. The
-  // range is cut at `max_delay`, as every delay is. The Azure SDKs draw from
+  // `low` must be within [0, 1], and `high` finite and at least `low`. Draws
+  // are capped at `max_delay`, as all delays are. The Azure SDKs draw from
   // [0.8, 1.3].
   static constexpr Jitter Between(double low, double high) {
     return {Kind::kWindow, 1 - low, high - 1};
   }
-  // The first delay uses `initial_delay` as the delay before it, as the
+  // The first delay uses `initial_delay` as its previous delay, as the
   // article's own simulator does. Ignores `multiplier`.
   static constexpr Jitter Decorrelated() { return {Kind::kDecorrelated, 0, 0}; }
 
   constexpr Kind kind() const { return kind_; }
 
   // The window around a ceiling `c` is `[(1 - below) c, (1 + above) c]`. Both
-  // are zero for `kDecorrelated`.
+  // shares are zero for `kDecorrelated`.
   constexpr double below() const { return below_; }
   constexpr double above() const { return above_; }
 
@@ -99,9 +99,8 @@ class Jitter {
 //
 //   min(max_delay, initial_delay * multiplier^(n - 1))
 //
-// `Defaults` has the values of the fields that are not given, so that each kind
-// of backoff keeps its other defaults when one field is set. The kinds convert
-// to each other.
+// `Defaults` supplies the fields that are not set, so that each kind of backoff
+// keeps its other defaults when one field is set. Kinds convert to each other.
 template <typename Defaults>
 struct BasicBackoff {
   // Ceiling of the first delay. Finite, zero or more.
@@ -135,7 +134,7 @@ struct BasicBackoff {
   }
 };
 
-// 100 ms, 200 ms, 400 ms, and so on up to 8 s from the eighth delay on.
+// Ceilings are 100 ms, 200 ms, 400 ms ..., and 8 s from the eighth delay on.
 // docs/policy.md compares the defaults with other choices.
 struct BackoffDefaults {
   static constexpr absl::Duration kInitialDelay = absl::Milliseconds(100);
@@ -148,7 +147,7 @@ struct BackoffDefaults {
 };
 using BackoffOptions = BasicBackoff<BackoffDefaults>;
 
-// Returns `options.min_delay`, or what applies if it is unset.
+// Returns `options.min_delay`, or its default if it is unset.
 absl::Duration MinDelay(const BackoffOptions& options);
 
 // Returns OK, or kInvalidArgument with the field, its value and its range. In
@@ -179,7 +178,7 @@ class SplitMix64 {
  public:
   using result_type = uint64_t;
 
-  // Every seed is as good as any other one, zero included.
+  // Every seed is as good as any other, zero included.
   explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}
 
   static constexpr result_type(min)() { return 0; }
@@ -207,8 +206,8 @@ SplitMix64 MakeSeededSplitMix64();
 // Returns a delay that is uniform on `[low, high]`, both ends included, from
 // one draw of `gen`. If `low` is not below `high`, returns `low` without a
 // draw. Multiplies instead of dividing (Lemire, "Fast Random Integer Generation
-// in an Interval", 2019) and draws no second time; the bias is below (high -
-// low) / 2^64.
+// in an Interval", 2019) and draws only once; the bias is below (high - low) /
+// 2^64.
 template <typename Gen>
 std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
                                       std::chrono::nanoseconds high, Gen& gen) {
@@ -226,11 +225,11 @@ std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
   return low + std::chrono::nanoseconds(absl::Uint128High64(product));
 }
 
-// Position of one wait in one `Backoff`, and not to be used with another. A
-// value of 8 bytes; assign `{}` to start over. Thread-compatible.
+// Position of one wait in one `Backoff`; do not use it with another `Backoff`.
+// A value of 8 bytes; assign `{}` to start over. Thread-compatible.
 class BackoffProgress {
  public:
-  // For saving a wait: a number, zero or more, and the position that it was.
+  // For saving a wait: converts to a number, zero or more, and back.
   int64_t ToInt64() const { return value_; }
   static BackoffProgress FromInt64(int64_t value) {
     BackoffProgress progress;
@@ -244,7 +243,7 @@ class BackoffProgress {
   int64_t value_ = 0;
 };
 
-// Computes delays. Has no clock and no generator and never sleeps: equal inputs
+// Computes delays. Has no clock or generator and never sleeps: equal inputs
 // give equal delays.
 //
 //   const waiter::Backoff backoff({.initial_delay = absl::Seconds(1),
@@ -260,7 +259,7 @@ class BackoffProgress {
 //
 //   for (int64_t n = 1; n <= 10; ++n) Print(backoff.Ceiling(n));
 //
-// Ceilings (see `BackoffOptions`) are computed in floating point and compared
+// Ceilings (see `BasicBackoff`) are computed and capped in floating point
 // before they become whole nanoseconds, so that no n overflows.
 //
 // Immutable, so safe to share between threads. About 700 bytes, because the
@@ -273,8 +272,8 @@ class Backoff {
 
   // Returns the ceiling of the `n`th delay, counted from 1, for every `n` up to
   // 2^63 - 1. It is finite, at least zero, and exact to the nanosecond up to
-  // 104 days, the whole nanoseconds that a double holds. An infinite
-  // `max_delay` counts as 2^62 ns, 146 years.
+  // 104 days, as far as a double is. An infinite `max_delay` counts as 2^62 ns,
+  // 146 years.
   std::chrono::nanoseconds Ceiling(int64_t n) const;
 
   // Returns the next delay and advances `progress`. Draws at most once from
@@ -308,8 +307,8 @@ class Backoff {
     std::chrono::nanoseconds high;
   };
 
-  // With a multiplier of 2 every ceiling is at the cap, or at 2^40 times the
-  // first one, within the table.
+  // With a multiplier of 2, the table grows to the cap or to 2^39 times the
+  // first ceiling.
   static constexpr int64_t kMaxTableSize = 40;
 
   template <typename Gen>

@@ -137,7 +137,7 @@ struct QuotaLowMark {
 // Thread-safe. Reads no clock and never sleeps. All calls must take `now` from
 // the same clock; readings of different threads need not be in order.
 // Lock-free, unless `compatible`. With refill, the account is exact to one
-// nanosecond's worth of it while `now` is below 100 days; without refill it is
+// nanosecond of refill while `now` is below 100 days; without refill it is
 // always exact.
 class RetryQuota {
  public:

@@ -171,9 +171,9 @@ class ErrorClassifier {
   // or a status is not a server error.
   static ErrorClassifier AwsKotlin();
 
-  // Returns the rules of the standard mode of botocore (Python). Where botocore
-  // calls an error both throttled and transient, it delays it as throttled, and
-  // so it is here.
+  // Returns the rules of the standard mode of botocore (Python). An error that
+  // botocore calls both throttled and transient is throttled, as botocore
+  // delays it.
   static ErrorClassifier Botocore();
 
   // Returns the rules of DefaultRetryer of the AWS SDK for Go v1. That SDK

@@ -210,7 +210,7 @@ class Clock {
 
   // Returns a time that never steps back. On Linux, the real clock does not
   // advance while the machine is suspended, so a suspension extends a wait;
-  // `GetBootTimeClock()` does.
+  // `GetBootTimeClock()` advances.
   virtual MonotonicTime MonotonicNow() = 0;
 
   // Greatest age of a cheaper reading, on every clock.
@@ -239,7 +239,7 @@ class Clock {
 Clock& GetRealClock();
 
 // Returns a clock that counts the time during which the machine is suspended,
-// for waits whose limits mean hours of the world and not of the program:
+// for waits whose limits include that time:
 //
 //   waiter::Waiter wait(GetStatus, {.timeout = absl::Hours(8),
 //                                   .clock = &waiter::GetBootTimeClock()});

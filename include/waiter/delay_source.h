@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Delays from somewhere else than the backoffs of options.h: from a function,
+// Delays from sources other than the backoffs of options.h: from a function,
 // from how long earlier waits took (learned/learned_delays.h), or from a class
 // of yours.
 //
@@ -143,7 +143,7 @@ using DelayFunction = std::function<std::optional<absl::Duration>(
 //
 //   options.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s});
 //
-// A longer `retry_after` counts in its place. With an empty list, the other
+// A longer `retry_after` replaces a delay. With an empty list, the other
 // options set all delays.
 DelayFunction DelayList(std::vector<Duration> delays);
 

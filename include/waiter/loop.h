@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The state machine behind every wait. It makes every decision and holds
-// nothing else: no clock, thread, lock or sleep. `Waiter` and `WaitEngine` are
-// drivers of it. A driver for your own event loop is
+// The state machine behind every wait. It makes every decision, but has no
+// clock, thread, lock or sleep. `Waiter` and `WaitEngine` drive it. A driver
+// that blocks is
 //
 //   waiter::WaitReport report;
 //   waiter::WaitLoop loop(policy, report);
@@ -24,7 +24,7 @@
 // `WaitLoop` again when the poll has answered or the timer has fired. To stop
 // early, it cancels the timer and calls `End` with the reason `kCancelled`.
 //
-// A driver of very many waits stores a `WaitState` for each instead of a loop.
+// A driver of very many waits stores a `WaitState` for each, not a `WaitLoop`.
 // `SaveWait` and `RestoreWait` move a wait to another process. docs/design.md
 // has the table of decisions and the states.
 
@@ -74,7 +74,7 @@ class NextStep {
   enum class Action : uint8_t {
     kPoll,    // Call the status function, then `WaitLoop::OnPoll`.
     kSleep,   // Sleep until `wake_up()`, then call `WaitLoop::OnWake`.
-    kFinish,  // The report is complete; call the loop no more.
+    kFinish,  // The report is complete; do not call the loop again.
   };
 
   static constexpr NextStep Poll() { return {Action::kPoll, {}}; }
@@ -86,7 +86,7 @@ class NextStep {
   Action action() const { return action_; }
 
   // Returns the end of a sleep, which a request to stop may cut short.
-  // `MonotonicTime::max()` means a sleep that only a request ends. Meaningful
+  // `MonotonicTime::max()` means that only such a request ends it. Meaningful
   // for `kSleep` only.
   MonotonicTime wake_up() const { return wake_up_; }
 
@@ -105,7 +105,7 @@ struct WaitGrowth {
   BackoffProgress throttled;
 };
 
-// The memory of one wait between two steps, except its report. A driver that
+// The state of one wait between two steps, except its report. A driver that
 // holds very many waits may keep this, or the part of it that their policy
 // uses, and make a `WaitLoop` for each step:
 //
@@ -139,8 +139,8 @@ struct WaitState {
   MonotonicTime poll_ended = {};
 
   // The streak: the last consecutive polls that found the same status. A streak
-  // of successes starts at the start of its first poll, every other streak at
-  // the end of it. Its length is 0 before the first poll.
+  // of successes starts when its first poll starts, any other when that poll
+  // ends. Its length is 0 before the first poll.
   int64_t streak_length = 0;
   MonotonicTime streak_started = {};
 
@@ -189,7 +189,7 @@ struct SavedWait {
 };
 
 // Returns the token (token.h) of a wait that has not ended. `wake_up` is the
-// end of its sleep, if it sleeps. Allocates the token and nothing else; about
+// end of the wait's sleep, if any. Allocates the token and nothing else; about
 // 200 ns.
 //
 //   // During a sleep until `wake_up`, or when a poll is about to begin:
@@ -201,8 +201,7 @@ WaitToken SaveWait(const WaitState& state, const WaitReport& report,
                    const ClockReading& now);
 
 // Returns the wait of a token that is not empty, moved to the time `now`. Times
-// before the wait was restored may be before the beginning of the scale of
-// `now.monotonic`.
+// before the wait was restored may be negative on the scale of `now.monotonic`.
 //
 //   // Instead of `WaitLoop::Start`, in another process:
 //   waiter::SavedWait saved = waiter::RestoreWait(
@@ -212,7 +211,7 @@ SavedWait RestoreWait(const WaitToken& token, const ClockReading& now);
 
 namespace internal {
 
-// Returns the same token for a wall clock that shows `shift` more. `token` must
+// Returns the same token for a wall clock that is `shift` ahead. `token` must
 // not be empty. About 100 ns.
 WaitToken ShiftWallClock(const WaitToken& token,
                          std::chrono::nanoseconds shift);
@@ -255,7 +254,7 @@ class WaitLoop {
            const WaitState& state = {})
       : wait_{policy, report, {}, state} {}
 
-  // Takes the state from `restore`, without a copy of it.
+  // Takes the state from `restore`, without copying it.
   template <std::invocable Restore>
   WaitLoop(const WaitPolicy& policy, WaitReport& report, Restore restore)
       : wait_{policy, report, {}, restore()} {}
@@ -266,16 +265,16 @@ class WaitLoop {
   NextStep Start(MonotonicTime now, MonotonicTime deadline,
                  StopRequested stop_requested);
 
-  // Instead of `Start`: resumes a wait that was saved, at the end of its sleep,
-  // or immediately if that is over. Ends with `kInvalidOptions` if the saved
-  // wait has another name than this one.
+  // Instead of `Start`: resumes a saved wait at the end of its sleep, or
+  // immediately if its sleep is over. Ends with `kInvalidOptions` if the saved
+  // wait has a different name.
   NextStep Resume(MonotonicTime now, SavedWait saved,
                   StopRequested stop_requested);
 
   // Takes the answer of a poll from `report.last_poll`; `now` is the poll's
   // end. Draws from `gen` only if a delay is jittered. `*read_time` returns the
   // time after the hooks of an observer, or, well before the deadline, an
-  // earlier one. If null, hooks count as taking no time.
+  // earlier time. If null, hooks count as taking no time.
   NextStep OnPoll(MonotonicTime now, absl::BitGenRef gen,
                   StopRequested stop_requested,
                   const ReadTime* read_time = nullptr);
@@ -286,11 +285,11 @@ class WaitLoop {
   // limiter lengthens the sleep.
   NextStep OnWake(MonotonicTime now, StopRequested stop_requested);
 
-  // Requests a poll during a sleep. The delays grow from their beginning again.
-  // Returns the step that replaces the sleep: a poll, or a shorter sleep that
-  // keeps `min_delay` and the server's `retry_after`. Returns nullopt if the
-  // sleep continues, because a quota, a limiter or `retry_after` decided it or
-  // because it confirms a success.
+  // Requests a poll during a sleep. The delays start over. Returns the step
+  // that replaces the sleep: a poll, or a shorter sleep that keeps `min_delay`
+  // and the server's `retry_after`. Returns nullopt if the sleep continues,
+  // because a quota, a limiter or `retry_after` decided it or because it
+  // confirms a success.
   std::optional<NextStep> OnNotified(MonotonicTime now,
                                      StopRequested stop_requested);
 
@@ -340,7 +339,7 @@ class WaitLoop {
   }
 
   // Name of this wait in messages and hooks: the one that was set, whose text
-  // must stay valid, otherwise the name of its policy.
+  // must stay valid, or else its policy's.
   std::string_view name() const { return wait_.name(); }
   void set_name(std::string_view name) { wait_.given_name = name; }
 

@@ -162,8 +162,8 @@ class WaitObserver {
   virtual void OnDone(const WaitIdentity& /*wait*/,
                       const WaitReport& /*report*/) {}
 
-  // Hooks that are called for every poll. A wait skips false ones, which makes
-  // it cheaper. Asked once, when its policy or `Waiter` is made.
+  // Hooks that are called for every poll. A wait skips disabled hooks, which
+  // makes it cheaper. Asked once, when its policy or `Waiter` is made.
   struct PollHooks {
     bool before_poll = true;
     bool after_poll = true;
@@ -199,7 +199,7 @@ class ObserverList : public WaitObserver {
 // `Waiter` is made after this call, so call it at the beginning of `main`. Its
 // hooks run before the hooks of the observer in the options of a wait. Replaces
 // the observer of an earlier call, except for waits that have it already. Null:
-// further waits have only their own. Thread-safe.
+// later waits have only their own observers. Thread-safe.
 void ObserveEveryWait(std::shared_ptr<WaitObserver> observer);
 
 namespace internal {

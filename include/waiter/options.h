@@ -215,7 +215,7 @@ struct EdgePollOptions {
 
   // Time before the deadline at which the last poll starts. Finite, zero or
   // more. Set it to the time that a poll takes if the answer must be there by
-  // the deadline; the wait ends with that poll. Zero polls exactly at the
+  // the deadline; the wait ends with that poll. Zero means exactly at the
   // deadline. Has no effect when no more than this remains, nor during
   // confirmation.
   Duration last_lead = absl::ZeroDuration();

@@ -112,7 +112,7 @@ class Poll<void> {
 
   // Keeps `error` for the report; `detail()` is then its message. A status
   // other than success with an OK `error` becomes `kFailed` with a kInternal
-  // error, because to continue would hide a defect.
+  // error, because continuing would hide a defect.
   Poll(PollStatus status, absl::Status error, Duration retry_after = {});
 
   // Copies `detail`. Allocates only if it is longer than 15 characters.

@@ -24,11 +24,10 @@
 // After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, the
 // token stays for the next process, because the operation has not ended.
 //
-// A wait that continues has the attempts, the counts, the errors, the elapsed
-// time, the deadline and the growth of its delays from before. It makes its
-// next poll when it would have made it, or immediately if that time is over. A
-// poll that was in progress is made again. If the deadline has passed, one last
-// poll follows.
+// A wait that continues keeps its attempts, counts, errors, elapsed time,
+// deadline and growth of delays. Its next poll comes when it would have come,
+// or immediately if that time is over. A poll that was in progress is made
+// again. If the deadline has passed, one last poll follows.
 //
 // It does not have the history, payloads of statuses, options, observer and
 // status function. Its limits and delays come from the options that it
@@ -43,7 +42,7 @@
 // with it afterwards waits again.
 //
 // Time is carried over by the wall clock. While no process has the wait, as
-// much time passes as on the wall clock, but never less than none. So a clock
+// much time passes as on the wall clock, but never a negative time. So a clock
 // that was set back never lengthens a wait, and one that was set forward
 // shortens it. Between two machines, the difference of their clocks counts.
 
@@ -67,8 +66,8 @@ class TokenCodec;
 }  // namespace internal
 
 // A value; usually 60 to 150 bytes, at most `kMaxSize`. The bytes contain the
-// name of the wait and the answers of the last polls. They are no secret key:
-// who can write them can change the wait.
+// name of the wait and the answers of the last polls. They are not
+// authenticated: anyone who can write them can change the wait.
 class WaitToken {
  public:
   static constexpr size_t kMaxSize = 1024;
@@ -76,9 +75,10 @@ class WaitToken {
   // An empty token, with which a wait starts from its beginning.
   WaitToken() = default;
 
-  // Takes bytes that `bytes` returned, perhaps in another process or build. No
-  // bytes are an empty token. Returns kInvalidArgument if they were cut or
-  // changed or are no token, and kUnimplemented if a newer version wrote them.
+  // Takes bytes that `bytes` returned, perhaps in another process or build.
+  // Empty `bytes` give an empty token. Returns kInvalidArgument if they were
+  // cut or changed or are not a token, and kUnimplemented if a newer version
+  // wrote them.
   static absl::StatusOr<WaitToken> Parse(std::string_view bytes);
 
   bool empty() const { return bytes_.empty(); }

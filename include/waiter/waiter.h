@@ -73,11 +73,10 @@ class PollNotifier {
   // they poll. Returns immediately, and calls no status function itself.
   //
   // Several calls before a poll begins cause one poll. A call during a poll
-  // causes another poll after it. For calls before the wait, its first poll is
-  // enough. Delays grow from their beginning again.
-  // `BackoffOptions::min_delay`, the server's `retry_after`, quotas and rate
-  // limiters hold, so the poll may come later. Sleeps that confirm a success
-  // keep their length.
+  // causes another poll after it. A call before the wait causes no extra poll.
+  // Delays start over. `BackoffOptions::min_delay`, the server's `retry_after`,
+  // quotas and rate limiters hold, so the poll may come later. Sleeps that
+  // confirm a success keep their length.
   //
   // Takes a lock, so it must not be called in a signal handler.
   void PollNow() const;

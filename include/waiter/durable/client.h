@@ -99,7 +99,7 @@ struct DurableStatus {
     kUnknown,  // Never enqueued, or forgotten.
     kPending,
     kEnded,      // Its result is being delivered.
-    kDelivered,  // And kept.
+    kDelivered,  // Its result is kept.
   };
 
   std::string key;
@@ -124,7 +124,7 @@ struct DurableStats {
   int64_t pending = 0;      // Also those whose result is not delivered yet.
   int64_t undelivered = 0;  // Waits with a result.
   int64_t overdue = 0;      // Due for more than 2 s.
-  absl::Duration oldest = absl::ZeroDuration();  // By which one is overdue.
+  absl::Duration oldest = absl::ZeroDuration();  // Longest time overdue.
   int64_t kept = 0;                              // Results that were delivered.
   int64_t polls = 0;  // Since the name exists; workers tell the store late.
   // "enqueued", and the reasons of ends, "success", "deadline" and so on.
@@ -160,7 +160,8 @@ class DurableClient {
   // Passes on whether the wait is new.
   void Enqueue(const std::string& name, DurableRequest request,
                Callback<bool> callback);
-  // The number of new ones. On an error, some may have been enqueued.
+  // Passes on the number of new waits. On an error, some may have been
+  // enqueued.
   void EnqueueMany(const std::string& name,
                    std::vector<DurableRequest> requests,
                    Callback<int64_t> callback);
@@ -299,8 +300,8 @@ struct DurableMoveOptions {
 
 struct DurableMoveReport {
   int64_t moved = 0;
-  // Waits that stay. Move waits of the first kind again once the leases of the
-  // workers that died have ended, and let a worker deliver the second.
+  // Waits that stay. Move held waits again once the leases of the workers that
+  // died have ended; let a worker deliver the undelivered ones.
   int64_t held = 0;
   int64_t undelivered = 0;
   // Keys, at most 1000, of waits that stay because the other store has one with

@@ -200,10 +200,11 @@ class BatchPoller {
         state_(std::make_shared<internal::BatchState<Key, T>>(
             engine, std::move(call), options)) {}
 
-  // Blocks until the calls in flight have returned, except a call that destroys
-  // this itself. Makes no call afterwards: pending waits fail with kCancelled
-  // at their next poll (`StopReason::kFailed`). To avoid their callbacks,
-  // destroy their handles first. Terminates the program if memory runs out.
+  // Blocks until the calls in flight have returned, except for a call that
+  // itself destroys this. Makes no call afterwards: pending waits fail with
+  // kCancelled at their next poll (`StopReason::kFailed`). To avoid their
+  // callbacks, destroy their handles first. Terminates the program if memory
+  // runs out.
   ~BatchPoller() { state_->Close(); }
 
   BatchPoller(const BatchPoller&) = delete;

@@ -120,7 +120,7 @@ class [[nodiscard]] WaitHandle {
 
   // Requests a poll now, for example because an event announced a change.
   // Returns immediately; the engine then ends the sleep of the wait, a first
-  // delay included, and polls. Delays grow from their beginning again.
+  // delay included, and polls. Delays start over.
   //
   // Several calls before the poll begins cause one poll. A call during a poll
   // causes another poll after it. `BackoffOptions::min_delay`, the server's

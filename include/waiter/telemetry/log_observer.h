@@ -5,8 +5,8 @@
 //
 //   waiter::ObserveEveryWait(std::make_shared<waiter::LogObserver>());
 //
-// A wait then has a line when its polls find something new, one now and then
-// while they find the same, and one at its end:
+// A wait then logs a line when a poll finds something new, now and then while
+// the answer stays the same, and at its end:
 //
 //   instance i-0abc: not ready: CREATING, after 0s; next poll in 1.5s
 //   instance i-0abc: still not ready: CREATING, after 10.2s and 5 polls; next

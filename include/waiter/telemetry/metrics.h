@@ -195,12 +195,12 @@ class MetricsSink {
 };
 
 // Measures waits and gives the values to a sink. Thread-safe; meant to be
-// shared by all waits. A poll costs two virtual calls and a lookup, without a
-// lock and without memory.
+// shared by all waits. A poll costs two virtual calls and a lookup, but no lock
+// and no allocation.
 //
 // The first 100 operations have separate labels. The waits of all further ones
 // count as the operation "other". Each observer numbers operations on its own,
-// so a sink must not have two.
+// so a sink must have one observer.
 class MetricsObserver final : public WaitObserver {
  public:
   // `sink` must not be null.

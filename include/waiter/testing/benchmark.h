@@ -89,7 +89,7 @@ using BenchmarkRow = internal::poll_benchmark::Row;
 //
 // A row calls `function` three times before it measures, and repeatedly while
 // it does, on one thread and one call at a time. All rows, and all waits of a
-// row, share one copy of `function`. Polling continues after any other answer
+// row, share one copy of `function`. Polling continues after any answer other
 // than `kFailed`, even after a success, and ignores `retry_after`. After
 // `kFailed` or an exception the row ends, with an error instead of figures.
 template <StatusFunction F>

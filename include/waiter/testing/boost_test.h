@@ -16,14 +16,14 @@
 //     BOOST_TEST(Read(path) == "done");
 //   });
 //
-// testing/eventually.h has their options, and the rules that hold for all
+// testing/eventually.h describes their options, and the rules for all
 // frameworks. A matcher is a value or a function that returns a `bool`. Values
 // are printed by Boost.Test's `print_log_value`, except text and values that it
 // cannot print.
 //
-// For Boost 1.73 and newer, on which your program must depend: link the library
-// or use the headers in boost/test/included/. Include this header after those.
-// Use the assertions only on the thread of the test, like Boost.Test's own.
+// Your program must depend on Boost 1.73 or newer: link the library or use the
+// headers in boost/test/included/. Include this header after Boost's. Use the
+// assertions only on the thread of the test, like Boost.Test's own.
 
 #ifndef WAITER_TESTING_BOOST_TEST_H_
 #define WAITER_TESTING_BOOST_TEST_H_
@@ -44,33 +44,33 @@
 #define BOOST_REQUIRE_EVENTUALLY(expression, ...)                     \
   WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kEventually, #expression, \
                      expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if every poll, of at least two, matches for the time of `hold_for`.
+// Pass if all polls, at least two, match throughout `hold_for`.
 #define BOOST_CHECK_CONSISTENTLY(expression, ...)                     \
   WAITER_BOOST_TEST_(BOOST_CHECK_MESSAGE, kConsistently, #expression, \
                      expression __VA_OPT__(, ) __VA_ARGS__)
 #define BOOST_REQUIRE_CONSISTENTLY(expression, ...)                     \
   WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kConsistently, #expression, \
                      expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if no poll, of at least two, matches for the time of `hold_for`.
+// Pass if none of the polls, at least two, matches during `hold_for`.
 #define BOOST_CHECK_NEVER(expression, ...)                     \
   WAITER_BOOST_TEST_(BOOST_CHECK_MESSAGE, kNever, #expression, \
                      expression __VA_OPT__(, ) __VA_ARGS__)
 #define BOOST_REQUIRE_NEVER(expression, ...)                     \
   WAITER_BOOST_TEST_(BOOST_REQUIRE_MESSAGE, kNever, #expression, \
                      expression __VA_OPT__(, ) __VA_ARGS__)
-// Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its assertions pass; only failures of the last run are
-// reported, with how often each assertion failed. In a block,
+// Both take a block and optionally `EventuallyOptions`. They pass with the
+// first run of the block in which all assertions pass; only failures of the
+// last run are reported, with how often each assertion failed. In a block,
 //
 // * side effects happen once for each run;
 // * a BOOST_REQUIRE ends that run only;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * another block may stand, whose failure is one of the run;
+// * a nested block may be used; if it fails, so does the run;
 // * warnings and messages are not written;
 // * if the program has its own log formatter, the texts of failures in the
 //   block are left out;
-// * Boost.Test has no way to skip a test from within.
+// * a test cannot be skipped: Boost.Test offers no way.
 #define BOOST_CHECK_EVENTUALLY_PASSES(...) \
   WAITER_BOOST_TEST_REPORT_(               \
       BOOST_CHECK_MESSAGE,                 \

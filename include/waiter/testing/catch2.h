@@ -13,7 +13,7 @@
 //     CHECK(Read(path) == "done");
 //   });
 //
-// testing/eventually.h has their options, and the rules that hold for all
+// testing/eventually.h describes their options, and the rules for all
 // frameworks. A matcher is a value, a function that returns a `bool`, or a
 // matcher of Catch2. Values are printed by `Catch::StringMaker`, except text.
 //
@@ -35,14 +35,14 @@
 #define REQUIRE_EVENTUALLY(expression, ...)                              \
   WAITER_CATCH2_("REQUIRE_EVENTUALLY", Normal, kEventually, #expression, \
                  expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if every poll, of at least two, matches for the time of `hold_for`.
+// Pass if all polls, at least two, match throughout `hold_for`.
 #define CHECK_CONSISTENTLY(expression, ...)                              \
   WAITER_CATCH2_("CHECK_CONSISTENTLY", ContinueOnFailure, kConsistently, \
                  #expression, expression __VA_OPT__(, ) __VA_ARGS__)
 #define REQUIRE_CONSISTENTLY(expression, ...)                                \
   WAITER_CATCH2_("REQUIRE_CONSISTENTLY", Normal, kConsistently, #expression, \
                  expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if no poll, of at least two, matches for the time of `hold_for`.
+// Pass if none of the polls, at least two, matches during `hold_for`.
 #define CHECK_NEVER(expression, ...)                                    \
   WAITER_CATCH2_("CHECK_NEVER", ContinueOnFailure, kNever, #expression, \
                  expression __VA_OPT__(, ) __VA_ARGS__)
@@ -51,31 +51,30 @@
                  expression __VA_OPT__(, ) __VA_ARGS__)
 
 #if WAITER_CATCH2_VERSION == 2
-// Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its assertions pass; only failures of the last run are
-// reported, with how often each assertion failed. In a block,
+// Both take a block and optionally `EventuallyOptions`. They pass with the
+// first run of the block in which all assertions pass; only failures of the
+// last run are reported, with how often each assertion failed. In a block,
 //
 // * side effects happen once for each run;
 // * a REQUIRE ends that run only;
 // * an exception outside of an assertion fails the macro immediately, unless
 //   `retry_exceptions` accepts it;
-// * another block may stand, whose failure is one of the run;
+// * a nested block may be used; if it fails, so does the run;
 // * messages of INFO belong to the run, and WARN is not written;
 // * a SECTION is not supported.
 //
 // Catch2 2 has no SKIP.
 #else
-// Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its checks pass. Its checks are CHECK_POLLED and
-// REQUIRE_POLLED: other assertions of Catch2 3 cannot be intercepted, and fail
-// the test in the first run that they fail in. In a block,
+// Both take a block and optionally `EventuallyOptions`. They pass with the
+// first run of the block in which all checks pass. Its checks are CHECK_POLLED
+// and REQUIRE_POLLED: other assertions of Catch2 3 cannot be intercepted, and
+// fail the test in the first run that they fail in. In a block,
 //
 // * side effects happen once for each run;
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are the
-//   run's;
+// * assertions that poll and blocks may be nested; their failures fail the run;
 // * SKIP ends the test as skipped.
 #define CHECK_POLLED(...)                                               \
   ::waiter::internal::Catch2::Check(static_cast<bool>(__VA_ARGS__),     \

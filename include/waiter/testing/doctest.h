@@ -14,7 +14,7 @@
 //     CHECK_POLLED(Read(path) == "done");
 //   });
 //
-// testing/eventually.h has their options, and the rules that hold for all
+// testing/eventually.h describes their options, and the rules for all
 // frameworks. A matcher is a value or a function that returns a `bool`. Values
 // are printed by doctest's `toString`, except text.
 //
@@ -35,23 +35,23 @@
 #define REQUIRE_EVENTUALLY(expression, ...)       \
   WAITER_DOCTEST_(kEventually, true, #expression, \
                   expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if every poll, of at least two, matches for the time of `hold_for`.
+// Pass if all polls, at least two, match throughout `hold_for`.
 #define CHECK_CONSISTENTLY(expression, ...)          \
   WAITER_DOCTEST_(kConsistently, false, #expression, \
                   expression __VA_OPT__(, ) __VA_ARGS__)
 #define REQUIRE_CONSISTENTLY(expression, ...)       \
   WAITER_DOCTEST_(kConsistently, true, #expression, \
                   expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if no poll, of at least two, matches for the time of `hold_for`.
+// Pass if none of the polls, at least two, matches during `hold_for`.
 #define CHECK_NEVER(expression, ...)          \
   WAITER_DOCTEST_(kNever, false, #expression, \
                   expression __VA_OPT__(, ) __VA_ARGS__)
 #define REQUIRE_NEVER(expression, ...)       \
   WAITER_DOCTEST_(kNever, true, #expression, \
                   expression __VA_OPT__(, ) __VA_ARGS__)
-// Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its checks pass; only failures of the last run are
-// reported, with how often each check failed.
+// Both take a block and optionally `EventuallyOptions`. They pass with the
+// first run of the block in which all checks pass; only failures of the last
+// run are reported, with how often each check failed.
 //
 // The checks are CHECK_POLLED and REQUIRE_POLLED. Other assertions of doctest
 // cannot be intercepted: they fail the test in the first run in which they
@@ -61,8 +61,7 @@
 // * a REQUIRE_POLLED ends that run only, also from functions that it calls;
 // * an exception fails the macro immediately, unless `retry_exceptions` accepts
 //   it;
-// * assertions that poll and other blocks may stand, whose failures are the
-//   run's;
+// * assertions that poll and blocks may be nested; their failures fail the run;
 // * doctest has no way to skip a test.
 #define CHECK_EVENTUALLY_PASSES(...)                                    \
   ::waiter::internal::Doctest::Report(                                  \

@@ -139,8 +139,7 @@ struct EventuallyOptions {
   // Delays between polls, after any answer.
   EventuallyBackoff backoff = {};
 
-  // Delays from somewhere else than `backoff`, such as a list whose last delay
-  // repeats:
+  // Delays that replace `backoff`, such as a list whose last delay repeats:
   //
   //   {.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s})}
   SharedDelaySource delay_source = nullptr;

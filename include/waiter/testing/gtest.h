@@ -14,7 +14,7 @@
 //     EXPECT_EQ(Read(path), "done");
 //   });
 //
-// testing/eventually.h has their options, and the rules that hold for all
+// testing/eventually.h describes their options, and the rules for all
 // frameworks. Matchers are gMock's.
 //
 // A test that passes records the largest share of a limit that it used as the
@@ -43,7 +43,7 @@
 #define ASSERT_EVENTUALLY(expression, ...)                     \
   WAITER_GTEST_(ASSERT_PRED_FORMAT1, kEventually, #expression, \
                 expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if every poll, at least two of them, matches for the time of
+// Pass if all polls, at least two, match throughout
 // `EventuallyOptions::hold_for`, by default 100 ms. Fail with the first value
 // that does not. `PassIf(matcher)` instead of `FailIf` passes early.
 #define EXPECT_CONSISTENTLY(expression, ...)                     \
@@ -52,23 +52,23 @@
 #define ASSERT_CONSISTENTLY(expression, ...)                     \
   WAITER_GTEST_(ASSERT_PRED_FORMAT1, kConsistently, #expression, \
                 expression __VA_OPT__(, ) __VA_ARGS__)
-// Pass if no poll, of at least two, matches for the time of `hold_for`, or
-// early with `PassIf`.
+// Pass if none of the polls, at least two, matches during `hold_for`, or early
+// with `PassIf`.
 #define EXPECT_NEVER(expression, ...)                     \
   WAITER_GTEST_(EXPECT_PRED_FORMAT1, kNever, #expression, \
                 expression __VA_OPT__(, ) __VA_ARGS__)
 #define ASSERT_NEVER(expression, ...)                     \
   WAITER_GTEST_(ASSERT_PRED_FORMAT1, kNever, #expression, \
                 expression __VA_OPT__(, ) __VA_ARGS__)
-// Take a block and optionally `EventuallyOptions`. Pass with the first run of
-// the block in which all its assertions pass; only failures of the last run are
-// reported, with how often each assertion failed. In a block,
+// Both take a block and optionally `EventuallyOptions`. They pass with the
+// first run of the block in which all assertions pass; only failures of the
+// last run are reported, with how often each assertion failed. In a block,
 //
 // * side effects happen once for each run;
 // * an ASSERT_ ends that run only;
 // * an exception fails the assertion immediately, unless `retry_exceptions`
 //   accepts it;
-// * another block may stand, whose failure is one of the run;
+// * a nested block may be used; if it fails, so does the run;
 // * GTEST_SKIP ends the polling and marks the test as skipped;
 // * failures on other threads are reported as without this macro.
 #define EXPECT_EVENTUALLY_PASSES(...)                                   \

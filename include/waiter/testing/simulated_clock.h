@@ -95,10 +95,10 @@ class SimulatedClock final : public Clock {
   // as one thread sleeps.
   //
   // Represents the thread that makes it, or, once it has been moved, the next
-  // other thread that sleeps and is no participant yet. A thread that announces
-  // itself after another thread has moved the time, and while that thread
-  // continues to sleep, would see hours pass at random. The clock reports this
-  // by the `StallGuard`.
+  // other thread that sleeps and is not yet a participant. A thread that
+  // announces itself after another thread has moved the time, and while that
+  // thread continues to sleep, would see hours pass at random. The clock
+  // reports this by the `StallGuard`.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
