@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Budgets that many waits of a process share, so that together they do not
-// overload a server. A `RetryQuota` limits the polls that follow errors, and a
-// `RateLimiter` the polls per second:
+// Budgets shared by the waits of a process, which together must not overload a
+// server. A `RetryQuota` limits polls that follow errors, and a `RateLimiter`
+// limits polls per second:
 //
 //   auto quota = waiter::RetryQuota::Make({.capacity = 500});
 //   if (!quota.ok()) return quota.status();
@@ -12,7 +12,7 @@
 //   options.budgets.retry_quota = *quota;  // In the options of many waits.
 //   options.budgets.rate_limiter = *limiter;
 //
-// redis/shared_budgets.h has budgets that many processes share.
+// redis/shared_budgets.h provides budgets that many processes share.
 
 #ifndef WAITER_BUDGETS_H_
 #define WAITER_BUDGETS_H_
@@ -37,52 +37,52 @@
 
 namespace waiter {
 
-// The occasion of a poll, which decides its cost.
+// The reason for a poll, which determines its cost.
 enum class QuotaUse : uint8_t {
   kFirstPoll,  // `initial_cost`; a success gives back `success_increment`.
-  kRetry,      // `retry_cost`: after an error of the server or the client.
-  kTimeout,    // `timeout_cost`: after an error kDeadlineExceeded.
+  kRetry,      // `retry_cost`: after a server or client error.
+  kTimeout,    // `timeout_cost`: after a kDeadlineExceeded error.
   kThrottled,  // `throttle_cost`: after a throttled answer.
 };
 
-// Amounts are in tokens. They may have fractions, and must be finite and zero
-// or more. The AWS SDKs have these defaults since 2026; before,
-// `retry_cost` was 5, and `timeout_cost` and `throttle_cost` were 10.
+// Amounts are in tokens. They may be fractional, but must be finite and zero or
+// more. The AWS SDKs have had these defaults since 2026; before, `retry_cost`
+// was 5, and `timeout_cost` and `throttle_cost` were 10.
 struct RetryQuotaOptions {
   enum class WhenSpent : uint8_t {
     kRefuse,    // `Acquire` returns nullopt.
-    kTakeRest,  // `Acquire` takes the tokens that are left, and returns nullopt
-                // if that is less than one, as in aws-c-io. Unlike there,
+    kTakeRest,  // `Acquire` takes the tokens that are left, or returns nullopt
+                // if less than one is left, as in aws-c-io. Unlike aws-c-io,
                 // neither `Release` nor `Refund` gives these tokens back.
-    kWait,      // `Acquire` returns the time at which refill pays, first come
-                // first served. Requires refill, and no cost above the
-                // capacity.
+    kWait,      // `Acquire` returns the time at which refill covers the cost,
+                // first come, first served. Requires refill, and no cost above
+                // the capacity.
   };
 
-  // Largest number of tokens, and the number at the start.
+  // Maximum number of tokens, and the initial number.
   double capacity = 500;
 
-  // Costs of a poll by its `QuotaUse`, and the tokens that a success of a first
-  // poll adds. A quota that does not have the `initial_cost` refuses even the
-  // first poll of a wait.
+  // Costs of a poll by its `QuotaUse`, and the tokens that a successful first
+  // poll adds. A quota with less than `initial_cost` refuses even the first
+  // poll of a wait.
   double initial_cost = 0;  // At most `capacity`.
   double success_increment = 1;
   double retry_cost = 14;
   double timeout_cost = 14;
   double throttle_cost = 5;
 
-  // Tokens per second that come back with time. Zero: none.
+  // Tokens refilled per second. Zero: none.
   double refill_per_second = 0;
 
   WhenSpent when_spent = WhenSpent::kRefuse;
 
-  // Reproduces the accounting of time of the AWS SDK for Kotlin instead of the
-  // exact one. Without refill there is no difference. With refill:
+  // Accounts for time inexactly, as the AWS SDK for Kotlin does. Without refill
+  // there is no difference. With refill:
   //   (a) Refill is rounded down to whole tokens; every operation except a
   //       refusal loses the fraction.
-  //   (b) A refusal is followed by the same refill once more.
+  //   (b) After a refusal, the same refill is added again.
   //   (c) A wait for tokens takes whole seconds, loses the refill beyond its
-  //       cost, and makes all others queue behind it, even for free polls.
+  //       cost, and makes all others queue behind it, even free polls.
   bool compatible = false;
 };
 
@@ -90,7 +90,7 @@ struct RetryQuotaOptions {
 absl::Status Validate(const RetryQuotaOptions& options);
 
 // Record of the last `Acquire` of one wait, 1 byte. Thread-compatible. May be
-// used with one quota only, and may be dropped at any time: the tokens then
+// used with only one quota, and may be dropped at any time: the tokens then
 // stay spent.
 class QuotaToken {
  public:
@@ -110,20 +110,20 @@ class QuotaToken {
   uint8_t use_ = kNothing;  // Or a `QuotaUse`.
 };
 
-// Asks for tokens before a quota is empty.
+// Low mark of a quota, and its callback.
 struct QuotaLowMark {
-  // `on_low` is called by an `Acquire` that pays and leaves less than this, or
-  // that is refused.
+  // `Acquire` calls `on_low` if it pays and leaves less than this, or is
+  // refused.
   double level = 0;
   // Must be thread-safe and return soon; may use the quota. Null: not called.
   std::function<void()> on_low = nullptr;
 };
 
-// A token bucket, so that many waits together cannot overload a server that
-// already fails. A poll after an error costs tokens. A success returns the cost
-// of the last poll that its wait paid for; all other tokens come back only with
-// time, at `refill_per_second`, as in the AWS SDKs. A poll after "not ready" is
-// free.
+// A token bucket that keeps many waits from jointly overloading a server that
+// is already failing. A poll after an error costs tokens. A success returns the
+// cost of the last poll that its wait paid for; all other tokens come back only
+// with time, at `refill_per_second`, as in the AWS SDKs. A poll after "not
+// ready" is free.
 //
 // Code that polls without a wait may use a quota directly:
 //
@@ -134,10 +134,10 @@ struct QuotaLowMark {
 //   // If `*start` is later than `now`, sleep until then. Then poll.
 //   (*quota)->Release(now, token);   // After a success.
 //
-// Thread-safe. Reads no clock and never sleeps. All calls must take `now` from
-// the same clock; readings of different threads need not be in order.
-// Lock-free, unless `compatible`. With refill, the account is exact to one
-// nanosecond of refill while `now` is below 100 days; without refill it is
+// Thread-safe. Never reads a clock or sleeps. All calls must take `now` from
+// the same clock; readings on different threads need not be in order.
+// Lock-free, unless `compatible`. With refill, token counts are exact to one
+// nanosecond of refill while `now` is below 100 days; without it, they are
 // always exact.
 class RetryQuota {
  public:
@@ -146,28 +146,28 @@ class RetryQuota {
       const RetryQuotaOptions& options, QuotaLowMark low_mark = {});
 
   // Takes the cost of `use` and returns the time at which the poll may start:
-  // `now`, or later with `kWait`. A poll that costs nothing never waits. The
-  // tokens are taken immediately, so the caller holds nothing while it sleeps.
-  // `token` then keeps this cost and forgets an earlier one.
+  // `now`, or later with `kWait`. Unless `compatible`, a free poll never waits.
+  // The tokens are taken immediately, so the caller holds nothing while it
+  // sleeps. `token` then records this cost instead of an earlier one.
   //
   // If refused, returns nullopt, takes nothing and leaves `token` as it is.
   std::optional<MonotonicTime> Acquire(QuotaUse use, MonotonicTime now,
                                        QuotaToken& token);
 
-  // Gives the cost that `token` keeps back to the quota, up to the capacity;
-  // for a first poll, `success_increment`. Call it when the wait succeeds. A
-  // second call does nothing.
+  // Gives back the cost that `token` records, or `success_increment` for a
+  // first poll, up to the capacity. Call it when the wait succeeds. A second
+  // call does nothing.
   void Release(MonotonicTime now, QuotaToken& token);
 
   // Gives back everything that the last `Acquire` of `token` took, up to the
   // capacity. Call it when the poll that was paid for will not start. Polls
-  // that already have a time keep it; later ones wait less. A second call, or a
-  // call after `Release`, does nothing.
+  // that already have a start time keep it; later ones wait less. A second
+  // call, or a call after `Release`, does nothing.
   void Refund(MonotonicTime now, QuotaToken& token);
 
-  // For a supplier that moves tokens between quotas: adds tokens, up to the
-  // capacity, or takes the available ones, at most `most`, and returns how many
-  // it took. Both amounts must be zero or more.
+  // For a supplier that moves tokens between quotas. `Deposit` adds tokens, up
+  // to the capacity. `Withdraw` takes available tokens, up to `most`, and
+  // returns how many. Amounts must be zero or more.
   void Deposit(double tokens, MonotonicTime now);
   double Withdraw(double most, MonotonicTime now);
 
@@ -267,10 +267,10 @@ struct RateLimiterState {
   double time_window = 0;    // k of the formula.
 };
 
-// A limit of the rate at which the waits that share it poll: a wait calls
-// `Acquire` before each poll and `Update` after it. If one call polls many
-// keys, `BatchOptions::rate_limiter` counts calls instead. Code that polls
-// without a wait may use a limiter directly:
+// A limit on the poll rate of the waits that share it: a wait calls `Acquire`
+// before each poll and `Update` after it. If one call polls many keys,
+// `BatchOptions::rate_limiter` counts calls instead. Code that polls without a
+// wait may use a limiter directly:
 //
 //   waiter::MonotonicTime start;
 //   while ((start = (*limiter)->Acquire(now)) > now) {
@@ -278,14 +278,14 @@ struct RateLimiterState {
 //   }
 //   (*limiter)->Update(now, status);  // The status that the poll found.
 //
-// Implementations must be thread-safe, and must neither block nor throw,
-// because that would hold up all waits of an engine. All calls take `now` from
-// the clock of the waits; readings of different threads need not be in order.
+// Implementations must be thread-safe, and must neither throw nor block, which
+// would hold up all waits of an engine. All calls take `now` from the clock of
+// the waits; readings on different threads need not be in order.
 class RateLimiter {
  public:
   virtual ~RateLimiter() = default;
 
-  // Takes one poll and returns `now`, or takes nothing and returns a later time
+  // Admits one poll and returns `now`, or admits none and returns a later time
   // at which to call again. The rate may change in between, so call again after
   // each sleep until this returns `now`. A caller that gives up has nothing to
   // undo.
@@ -294,26 +294,25 @@ class RateLimiter {
   // Counts a poll that ended at `now` and found `status`.
   virtual void Update(MonotonicTime now, PollStatus status) = 0;
 
-  // Returns the polls per second that may pass now; nullopt: any number.
+  // Returns how many polls per second may pass now, or nullopt if unlimited.
   virtual std::optional<double> Rate() const = 0;
 
   // Returns a limiter with the same options that shares nothing with this one,
-  // as simulations need it.
+  // for simulations.
   virtual std::shared_ptr<RateLimiter> MakeAlike() const = 0;
 };
 
 // Learns how many polls per second a server can bear, by the formula at
-// `RateLimiterOptions`. Delays no poll until the server throttles for the first
-// time.
+// `RateLimiterOptions`. Does not delay polls until the server first throttles.
 //
-// Reads no clock and never sleeps, so a slow caller delays no other caller.
-// Time is measured from the first call.
+// Never reads a clock or sleeps, so a slow caller does not delay others. Time
+// is measured from the first call.
 //
 // Until the server throttles, `Acquire(now)` costs one atomic read. All other
-// calls take a lock for a short time.
+// calls briefly take a lock.
 class AdaptiveRateLimiter final : public RateLimiter {
  public:
-  // Returns a limiter that delays no poll yet, or the error of `Validate`.
+  // Returns a limiter that does not delay polls yet, or `Validate`'s error.
   static absl::StatusOr<std::shared_ptr<AdaptiveRateLimiter>> Make(
       const RateLimiterOptions& options);
 
@@ -332,7 +331,7 @@ class AdaptiveRateLimiter final : public RateLimiter {
 
   // Counts a poll that ended at `now`, and adapts the rate: down if `status` is
   // `kThrottled`, otherwise up. Call it after every poll, because the limiter
-  // measures the rate by these calls.
+  // measures the rate from these calls.
   void Update(MonotonicTime now, PollStatus status) override;
 
   std::optional<double> Rate() const override;

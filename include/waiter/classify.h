@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Defines the functions that can be polled (`StatusFunction`), and the meaning
-// of an error to a wait: maps an `absl::Status` or the status of an HTTP
-// response to a `PollStatus`.
+// Defines which functions can be polled (`StatusFunction`), and what an error
+// means to a wait: maps an `absl::Status` or the status of an HTTP response to
+// a `PollStatus`.
 //
 //   absl::StatusOr<Instance> got = client.GetInstance("i-0abc");
 //   if (!got.ok()) return waiter::FromStatus(got.status());
@@ -13,31 +13,31 @@
 //
 // `ErrorClassifier` does the same for the errors of a service, with your own
 // changes and with the tables of other systems. `RetryAfter` and its parsers
-// read when a server wants the next poll.
+// determine when a server wants the next poll.
 //
 // All functions here are thread-safe. Their tables:
 //
 // | absl::StatusCode    | poll         | because                             |
 // | ------------------- | ------------ | ----------------------------------- |
 // | OK                  | success      |                                     |
-// | kUnavailable        | server error | the one code that gRPC and AIP-194  |
-// |                     |              | call safe to repeat for every call  |
-// | kResourceExhausted  | throttled    | what 429 becomes                    |
-// | every other         | failed       | a repetition gets the same answer   |
+// | kUnavailable        | server error | the only code that gRPC and AIP-194 |
+// |                     |              | consider safe to retry for any call |
+// | kResourceExhausted  | throttled    | the code for HTTP 429               |
+// | any other           | failed       | a retry gets the same answer        |
 //
 // | HTTP                | poll         | because                             |
 // | ------------------- | ------------ | ----------------------------------- |
 // | 202                 | not ready    | "the processing has not been        |
 // |                     |              | completed" (RFC 9110, 15.3.3)       |
-// | every other 2xx     | success      |                                     |
-// | 408                 | server error | may be repeated (15.5.9)            |
-// | 425                 | server error | is to be repeated (RFC 8470, 5.2)   |
+// | any other 2xx       | success      |                                     |
+// | 408                 | server error | may be retried (15.5.9)             |
+// | 425                 | server error | should be retried (RFC 8470, 5.2)   |
 // | 429                 | throttled    | RFC 6585, 4                         |
 // | 501, 505            | failed       | the server lacks the method or the  |
 // |                     |              | version (15.6.2, 15.6.6)            |
-// | every other 5xx     | server error | unknown ones count as 500 (15)      |
-// | every other number  | failed       | a repetition gets the same answer;  |
-// |                     |              | redirects are the client's to follow|
+// | any other 5xx       | server error | unknown codes count as 500 (15)     |
+// | any other number    | failed       | a retry gets the same answer;       |
+// |                     |              | the client must follow redirects    |
 //
 // A status function may know better. If 404 or kNotFound means "not yet", it
 // should return `NotReady(status)`. If kDeadlineExceeded means that one call
@@ -70,19 +70,19 @@ PollStatus ClassOf(absl::StatusCode code);
 PollStatus ClassOfHttp(int http_status);
 
 // Returns the status code for the status of an HTTP response, by the rules of
-// google.rpc.Code where these have one: kNotFound for 404, kUnavailable for
-// 503, kDeadlineExceeded for 408 and 504. OK for 2xx.
+// google.rpc.Code if they cover it: kNotFound for 404, kUnavailable for 503,
+// kDeadlineExceeded for 408 and 504. OK for 2xx.
 absl::StatusCode CodeOfHttp(int http_status);
 
-// Returns an answer with the class of `http_status`, and `retry_after`. If it
-// is not 2xx, its error has `CodeOfHttp` and the message "HTTP 404: " and
-// `text`. A function that returns `Poll<T>` must handle a success itself.
+// Returns an answer with the class of `http_status`, and `retry_after`. Unless
+// the status is 2xx, the error has `CodeOfHttp` and the message "HTTP 404: "
+// plus `text`. A function that returns `Poll<T>` must handle a success itself.
 Poll<> FromHttp(int http_status, std::string_view text = {},
                 Duration retry_after = {});
 
 // Returns an answer with the class and the error of `status`. A
 // kResourceExhausted that comes from a limit of another wait (`LimitOf` in
-// result.h) is failed: that wait has tried often enough.
+// result.h) is a failure: that wait has tried often enough.
 Poll<> FromStatus(absl::Status status);  // NOLINT(*-redundant-declaration)
 
 // Takes a result that says whether the condition is met: false means not ready.
@@ -99,7 +99,7 @@ requires(!std::same_as<T, bool>) Poll<T> FromStatus(absl::StatusOr<T> result) {
   return Poll<T>(std::in_place, *std::move(result));
 }
 
-// Known facts about an error. An error without any is failed. The text of
+// Known facts about an error. Without any, an error is a failure. The text of
 // `code` needs to stay valid only during `ClassOf`.
 struct ServiceError {
   enum class Type : uint8_t {
@@ -134,7 +134,7 @@ struct ServiceError {
 //   return classifier.Answer({.http_status = 400, .code = error.code()},
 //                            error.message(), retry_after);
 //
-// For only a code, use `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
+// For a code alone, use `waiter::ClassOfAwsErrorCode("ThrottlingException")`.
 //
 // |               | Http()       | AwsKotlin()  | Botocore()   | AwsGoV1()    |
 // | ------------- | ------------ | ------------ | ------------ | ------------ |
@@ -153,8 +153,8 @@ struct ServiceError {
 //   2. If any row calls it a server error, it is a server error.
 //   3. A 2xx without any sign of an error is success; in `Http()`, 202 is not
 //      ready.
-//   4. Everything else is failed: in Kotlin and botocore also 429 without an
-//      error code.
+//   4. Everything else is failed, even 429 without an error code in Kotlin and
+//      botocore.
 //
 // waiter/error_classifier.cc lists the codes and names the source of each
 // table. Immutable; safe to share between threads.
@@ -167,13 +167,13 @@ class ErrorClassifier {
   static ErrorClassifier Http();
 
   // Returns the rules of the AWS SDK for Kotlin: AwsRetryPolicy over
-  // StandardRetryPolicy. Unlike the original, `Type::kServer` without a code
-  // or a status is not a server error.
+  // StandardRetryPolicy. Unlike in the original, `Type::kServer` without a code
+  // or status is not a server error.
   static ErrorClassifier AwsKotlin();
 
   // Returns the rules of the standard mode of botocore (Python). An error that
-  // botocore calls both throttled and transient is throttled, as botocore
-  // delays it.
+  // botocore considers both throttled and transient is throttled, the way
+  // botocore delays it.
   static ErrorClassifier Botocore();
 
   // Returns the rules of DefaultRetryer of the AWS SDK for Go v1. That SDK
@@ -193,11 +193,11 @@ class ErrorClassifier {
   // Returns the class of `error` by the changes and the table.
   PollStatus ClassOf(const ServiceError& error) const;
 
-  // Returns an answer with that class, and `retry_after`. Unless it is a
-  // success, its error has a message made of the code, the HTTP status and
-  // `text`. The status code of the error is the code of its class for
-  // throttling, kDeadlineExceeded for timeouts, which a `RetryQuota` charges as
-  // such, and otherwise `CodeOfHttp`.
+  // Returns an answer with the class of `error`, and `retry_after`. Unless that
+  // is success, the error message consists of the error code, HTTP status and
+  // `text`. The status code is kResourceExhausted for throttling,
+  // kDeadlineExceeded for timeouts (for `RetryQuota`), and otherwise
+  // `CodeOfHttp`, or, if that contradicts the class, kUnavailable or kUnknown.
   Poll<> Answer(const ServiceError& error, std::string_view text = {},
                 Duration retry_after = {}) const;
 
@@ -228,8 +228,9 @@ class ErrorClassifier {
 // the status, use an `ErrorClassifier`.
 PollStatus ClassOfAwsErrorCode(std::string_view error_code);
 
-// Whether `F` can be called with a `const PollContext&`. If it can be called
-// both ways, it gets the context. Waits that hand out no context are cheaper.
+// Whether `F` can be called with a `const PollContext&`. If it can also be
+// called without arguments, it gets the context. Waits without contexts are
+// cheaper.
 template <typename F>
 concept TakesContext = internal::CallableWithContext<F>;
 
@@ -249,22 +250,21 @@ concept TakesContext = internal::CallableWithContext<F>;
 //   static_assert(!waiter::StatusFunction<int (*)()>);
 //
 // Note that an `absl::Status` other than OK, kUnavailable and
-// kResourceExhausted ends the wait as failed. If kNotFound means "not yet" for
-// a function, it says so itself: `return waiter::NotReady(status);`.
+// kResourceExhausted ends the wait as failed. If kNotFound means "not yet", the
+// function must say so: `return waiter::NotReady(status);`.
 //
-// A wait calls its status function again only after the previous call has
-// returned, as an lvalue that is not const, so that it may change its own
-// state. An exception ends the wait and is never retried.
-// engine/async_waiter.h is for functions that take a completion instead of
-// returning an answer.
+// A wait calls its status function as a non-const lvalue, so that it may change
+// its state, and again only after the previous call has returned. An exception
+// ends the wait and is never retried. engine/async_waiter.h is for functions
+// that take a completion instead of returning an answer.
 template <typename F>
 concept StatusFunction = requires {
   typename internal::ValueOfAnswer<typename internal::AnswerOf<F>::type>::type;
 };
 
-// `ValueOf<F>::type` is the type of the value of a success of `F`: `T` in the
-// list above, otherwise void. It is also void if `F` is not a status
-// function, so that a class template can name it before it rejects `F`.
+// `ValueOf<F>::type` is the type of `F`'s success value: `T` in the list above,
+// otherwise void. It is also void if `F` is not a status function, so that a
+// class template can name it before it rejects `F`.
 template <typename F>
 struct ValueOf {
   using type = void;
@@ -283,7 +283,7 @@ struct ValueOf<F>
 //   }
 //   if (response.code == 429) return waiter::Throttled("429", retry_after);
 //
-// Over gRPC, by the trailing metadata of a call:
+// Over gRPC, from the trailing metadata of a call:
 //
 //   waiter::GrpcPushback pushback = waiter::ParseGrpcPushback(value);
 //   if (!pushback.may_retry) return waiter::Failed(status);
@@ -292,17 +292,17 @@ struct ValueOf<F>
 // For any input, a result has no value or is within [0, kLongest]. The parsers
 // ignore spaces and tabs around a value; any other deviation from its form
 // gives no value. `RetryAfterOptions` (options.h) says how a wait combines a
-// result with its own delay, and sets a shorter limit. A wait ignores zero, so
-// that it causes no busy loop.
+// result with its own delay, and sets a shorter limit. A wait ignores zero,
+// which would cause a busy loop.
 //
-// The parsers allocate nothing.
+// The parsers do not allocate.
 //
 // How long a server asked not to be polled, or no value if it sent no valid
 // time. A small value type.
 class RetryAfter {
  public:
-  // Maximum, 68 years; longer times count as this. RFC 9111, 1.2.2 has the
-  // same limit for all numbers of seconds in HTTP.
+  // Maximum, 68 years; longer times count as this. RFC 9111, 1.2.2 sets the
+  // same limit for all HTTP times in seconds.
   static constexpr absl::Duration kLongest = absl::Seconds(int64_t{1} << 31);
 
   // Holds no value.
@@ -328,7 +328,7 @@ class RetryAfter {
 
 // Parses the value of `Retry-After` (RFC 9110, 10.2.3): seconds, or a date in
 // one of the three forms of HTTP, always in GMT. `now` is the time at which the
-// response came; an earlier date gives zero. A year of two digits is the one
+// response came; an earlier date gives zero. A two-digit year means the one
 // within 50 years of `now`. If two fields were joined into "date, seconds", the
 // seconds count.
 RetryAfter ParseRetryAfter(std::string_view value, absl::Time now);
@@ -337,10 +337,10 @@ RetryAfter ParseRetryAfter(std::string_view value, absl::Time now);
 // `x-ms-retry-after-ms` (Azure) and `x-amz-retry-after` (AWS).
 RetryAfter ParseRetryAfterMs(std::string_view value);
 
-// Parses any of the fields named above, ignoring case; returns no value for
-// every other field. If a response has several, systems differ: some take the
-// first one, as in the example above (smithy-typescript), some prefer
-// milliseconds to seconds (Azure).
+// Parses any of the fields named above, ignoring case; returns no value for any
+// other field. If a response has several, systems differ: some take the first
+// one, as in the example above (smithy-typescript), some prefer milliseconds to
+// seconds (Azure).
 RetryAfter ParseRetryAfterField(std::string_view name, std::string_view value,
                                 absl::Time now);
 
@@ -352,8 +352,8 @@ RetryAfter ParseRetryInfoDelay(std::string_view json);
 // negative or `nanos` is not within [0, 999999999], the range of protobuf.
 RetryAfter RetryInfoDelay(int64_t seconds, int32_t nanos);
 
-// The request of `grpc-retry-pushback-ms` (gRPC proposal A6). Unlike with the
-// other fields, a value that cannot be parsed has a meaning: do not retry.
+// The request in `grpc-retry-pushback-ms` (gRPC proposal A6). Unlike in other
+// fields, a value that cannot be parsed has a meaning: do not retry.
 struct GrpcPushback {
   // If false, end the wait: return `Failed(status)`.
   bool may_retry;

@@ -16,8 +16,8 @@
 //                    "cleanup");
 //
 // Names follow `absl::Clock` (Abseil 20260526 and newer) where they fit. That
-// class measures wall-clock time, so a step of the wall clock would stretch or
-// cut a wait. This one adds a monotonic scale, and waits measure only on it.
+// class measures wall-clock time, so a step of the wall clock would lengthen or
+// shorten a wait. This one adds a monotonic scale, and waits use only that.
 
 #ifndef WAITER_CLOCK_H_
 #define WAITER_CLOCK_H_
@@ -42,8 +42,8 @@ namespace internal {
 template <typename T>
 concept Arithmetic = std::integral<T> || std::floating_point<T>;
 
-// Durations beyond 292 years become infinite, and one that is not a number
-// becomes `-absl::InfiniteDuration()`, which is out of every option's range.
+// Durations beyond 292 years become infinite, and NaN becomes
+// `-absl::InfiniteDuration()`, which is outside every option's range.
 template <typename Rep, typename Period>
 absl::Duration FromChrono(std::chrono::duration<Rep, Period> time) {
   using Nanoseconds = std::chrono::duration<double, std::nano>;
@@ -56,7 +56,7 @@ absl::Duration FromChrono(std::chrono::duration<Rep, Period> time) {
     return absl::FromChrono(
         std::chrono::duration_cast<std::chrono::nanoseconds>(time));
   }
-  // The cast would overflow on the way.
+  // The cast's intermediate value would overflow.
   return absl::Nanoseconds(nanoseconds);
 }
 
@@ -77,8 +77,8 @@ concept IsDuration = kIsDuration<T>;
 //                                     .max_delay = 30s};
 //   absl::Duration max_delay = backoff.max_delay;
 //
-// `std::chrono` durations beyond 292 years are infinite, and one that is not a
-// number is `-absl::InfiniteDuration()`.
+// `std::chrono` durations beyond 292 years are infinite, and NaN is
+// `-absl::InfiniteDuration()`.
 class Duration : public absl::Duration {
  public:
   // NOLINTBEGIN(google-explicit-constructor): `{.poll_timeout = 5s}`
@@ -92,8 +92,8 @@ class Duration : public absl::Duration {
   // NOLINTEND(google-explicit-constructor)
 };
 
-// A `Duration` that may be unset, used like a `std::optional`. A `std::chrono`
-// duration that is not a number is unset.
+// A `Duration` that may be unset, used like a `std::optional`. A NaN
+// `std::chrono` duration is unset.
 class OptionalDuration {
  public:
   // NOLINTBEGIN(google-explicit-constructor): `{.timeout = 90s}`
@@ -131,10 +131,10 @@ class OptionalDuration {
 };
 
 // A point on the monotonic scale of one clock, in nanoseconds, zero or more.
-// Only differences between readings of the same clock have a meaning.
+// Only differences between readings of the same clock are meaningful.
 // `MonotonicTime::max()` is infinitely far in the future. On the real clock,
-// times come from `std::chrono::steady_clock::now()`. Durations of
-// `std::chrono` and of Abseil can be added and subtracted:
+// times come from `std::chrono::steady_clock::now()`. `std::chrono` and Abseil
+// durations can be added and subtracted:
 //
 //   waiter::MonotonicTime later = clock.MonotonicNow() + absl::Seconds(5);
 //
@@ -189,8 +189,8 @@ class MonotonicTime : public std::chrono::steady_clock::time_point {
 };
 
 // Returns `time + delay`, or `MonotonicTime::max()` if that would overflow.
-// Requires `delay` not to be negative. `time` may be, as a wait that was saved
-// can have begun before the clock of this process.
+// `delay` must not be negative. `time` may be negative, because a saved wait
+// can have begun before this process's clock.
 constexpr MonotonicTime SaturatingAdd(MonotonicTime time,
                                       std::chrono::nanoseconds delay) {
   return delay > (MonotonicTime::max)() - (std::max)(time, MonotonicTime())
@@ -213,7 +213,7 @@ class Clock {
   // `GetBootTimeClock()` advances.
   virtual MonotonicTime MonotonicNow() = 0;
 
-  // Greatest age of a cheaper reading, on every clock.
+  // Maximum age of `MonotonicNowBefore`'s readings, on every clock.
   static constexpr std::chrono::milliseconds kMaxReadingAge{10};
 
   // Returns `MonotonicNow()`, or a cheaper reading if the time is certainly
@@ -224,7 +224,7 @@ class Clock {
   }
 
   // Blocks until `wake_up` or until `stop` is requested, whichever comes first.
-  // A request at any moment, also before the call, ends the sleep within
+  // A request at any moment, even before the call, ends the sleep within
   // microseconds; none is lost. If `wake_up` has passed, returns immediately
   // without entering the kernel. `who` names the sleeper in diagnostics, such
   // as the list that a stalled `SimulatedClock` prints; it must stay valid
@@ -234,8 +234,8 @@ class Clock {
 };
 
 // Returns the clock of this machine, which is never destroyed. A sleep on it is
-// as exact as `std::condition_variable::wait_until` and never ends early. A
-// step of the wall clock, forwards or back, does not change when it ends.
+// as exact as `std::condition_variable::wait_until` and never ends early.
+// Setting the wall clock, forward or back, does not change when a sleep ends.
 Clock& GetRealClock();
 
 // Returns a clock that counts the time during which the machine is suspended,
@@ -244,12 +244,12 @@ Clock& GetRealClock();
 //   waiter::Waiter wait(GetStatus, {.timeout = absl::Hours(8),
 //                                   .clock = &waiter::GetBootTimeClock()});
 //
-// A sleep whose time comes during a suspension ends within a second after it.
-// For that, a thread that sleeps wakes every second. The time comes from
+// A sleep that should end during a suspension ends within a second after it,
+// because sleeping threads wake every second. The time comes from
 // `CLOCK_BOOTTIME` where there is one, as on Linux, and from
 // `std::chrono::steady_clock` elsewhere, which counts suspensions on macOS and
-// Windows. Its times differ from the real clock's, and it has no cheaper
-// reading. Never destroyed.
+// Windows. This clock's times differ from the real clock's; it has no cheaper
+// readings. Never destroyed.
 Clock& GetBootTimeClock();
 
 }  // namespace waiter

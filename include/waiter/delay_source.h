@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Delays from sources other than the backoffs of options.h: from a function,
-// from how long earlier waits took (learned/learned_delays.h), or from a class
-// of yours.
+// from how long earlier waits took (learned/learned_delays.h), or from your own
+// class.
 //
 // A function replaces all delays. This one polls once per minute after an hour,
-// and as the other options say until then:
+// and until then as the other options say:
 //
 //   options.delay_source = [](const waiter::DelayRequest& request,
 //                             absl::BitGenRef gen) {
@@ -48,8 +48,8 @@
 
 namespace waiter {
 
-// The situation after a poll that was neither success nor failure. Valid only
-// during the call of the source.
+// The situation after a poll that found neither success nor failure. Valid only
+// during the call to the source.
 struct DelayRequest {
   // The answer of the poll.
   const Poll<>& found;
@@ -68,21 +68,21 @@ struct DelayRequest {
 
   // Returns the delay that the source replaces, before it is fitted to the
   // deadline. The first call draws from the generator and advances the
-  // backoffs; later ones return the same.
+  // backoffs; later calls repeat it.
   absl::FunctionRef<absl::Duration()> computed;
 };
 
-// Duration of one operation as polls saw it: it had not ended at `after` and
-// had at `by`, both from the start of the wait. An exact duration has both
-// equal. If the wait ended before its operation, `by` is infinite: such a
-// duration counts as at least `after`, and not as short.
+// Duration of one operation, as bounded by polls: the operation ended after
+// `after` and by `by`, both counted from the start of the wait. If the duration
+// is exact, the two are equal. If the wait ended before its operation, `by` is
+// infinite: the duration then counts as at least `after`, not as short.
 struct ObservedDuration {
   absl::Duration after = absl::ZeroDuration();
   absl::Duration by = absl::InfiniteDuration();
 };
 
 // Waits on several threads use the same source, so its functions must be safe
-// to call concurrently. It has no memory for each wait: a delay should depend
+// to call concurrently. It keeps no state for each wait: a delay should depend
 // on the request.
 class DelaySource {
  public:
@@ -97,39 +97,39 @@ class DelaySource {
 
   virtual ~DelaySource() = default;
 
-  // Returns the source of the waits for `operation`, or null if this object
-  // is. Called once for each policy, whose waits use `clock`.
+  // Returns the source for waits for `operation`, or null if it is this object.
+  // Called once for each policy, whose waits use `clock`.
   virtual std::shared_ptr<DelaySource> ForOperation(
       std::string_view /*operation*/, Clock& /*clock*/) {
     return nullptr;
   }
 
-  // Returns a source with the same delays for waits that are only simulated,
-  // which records nothing, or null if this object is such a source.
+  // Returns a source with the same delays that records nothing, for simulated
+  // waits, or null if this object is such a source.
   virtual std::shared_ptr<DelaySource> ForSimulation() const { return nullptr; }
 
-  // Must always return the same.
+  // The result must not change.
   virtual Replaces replaces() const { return Replaces::kAllDelays; }
 
   // Returns the delay before the next poll. A negative or infinite delay, such
-  // as arithmetic with not-a-number gives, is replaced by `computed()`. nullopt
-  // ends the wait with `StopReason::kDelaySource`; from a source that replaces
-  // `kBackoff` it leaves the delay to `backoff`.
+  // as NaN arithmetic yields, is replaced by `computed()`. nullopt ends the
+  // wait with `StopReason::kDelaySource`, or, from a source that replaces
+  // `kBackoff`, leaves the delay to `backoff`.
   //
   // Draw random delays from `gen`, so that `WaitOptions::seed` and tests
   // control them; it is valid only during the call. An exception ends the wait,
-  // like one of the status function.
+  // like one from the status function.
   virtual std::optional<absl::Duration> NextDelay(const DelayRequest& request,
                                                   absl::BitGenRef gen) = 0;
 
   // Returns whether waits call `RecordDuration`, which costs memory per wait.
-  // Must always return the same.
+  // The result must not change.
   virtual bool records_durations() const { return false; }
 
   // Takes the duration of the operation, as a wait that ended at `now` observed
   // it. Not called for a wait that observed nothing: one whose first poll
-  // succeeded, or one that ended otherwise and never found "not ready" after
-  // its start.
+  // succeeded, or one that ended without success and never found "not ready"
+  // after its start.
   virtual void RecordDuration(const ObservedDuration& /*duration*/,
                               MonotonicTime /*now*/) {}
 };
@@ -147,9 +147,9 @@ using DelayFunction = std::function<std::optional<absl::Duration>(
 // options set all delays.
 DelayFunction DelayList(std::vector<Duration> delays);
 
-// Delays of waits to which a watch reports changes: a stream of events, a
-// subscription, a connection that the server notifies. While it is connected,
-// polls are rare; when it breaks, the waits poll immediately and then by their
+// Delays of waits to which a watch (an event stream, a subscription, a
+// connection with notifications) reports changes. While it is connected, polls
+// are rare; when it breaks, the waits poll immediately and then by their
 // backoff, until it is connected again.
 //
 //   waiter::PollNotifier changed;
@@ -167,21 +167,21 @@ DelayFunction DelayList(std::vector<Duration> delays);
 //   wait.Wait({.stop = stop_token, .notifier = &changed});
 //
 // A watch only says when to poll, so one that loses a change delays the end of
-// a wait but does not prevent it. With the backoff's `max_delay` as the delay,
-// that costs no more than polling without a watch. `HttpWatch`
-// (interop/http.h) follows streams over HTTP.
+// a wait but does not prevent it. With the backoff's `max_delay` as `delay`, a
+// loss costs no more than polling without a watch. `HttpWatch` (interop/http.h)
+// follows streams over HTTP.
 //
 // Replaces the backoff after "not ready". Thread-safe.
 class WatchedDelays : public DelaySource {
  public:
   // `poll_now` makes the waits poll, by `PollNotifier::PollNow` or
   // `WaitHandle::PollNow`, and must be safe to call on the threads of the
-  // watch. `delay`, which is jittered by up to a quarter less, is the delay
-  // while the watch is connected.
+  // watch. While the watch is connected, polls are delayed by `delay` minus up
+  // to a quarter.
   WatchedDelays(std::function<void()> poll_now, Duration delay);
 
-  // Report events of the watch. Each makes the waits poll; a change between
-  // their last poll and the connection is found in this way.
+  // Report events of the watch. Each makes the waits poll, which also finds a
+  // change between their last poll and the connection.
   void OnConnected();
   void OnChange();
   void OnBroken();
@@ -217,8 +217,8 @@ class SharedDelaySource {
     return a.source_ == nullptr;
   }
 
-  // As the functions of `DelaySource`, which must be set, with the source
-  // itself instead of null.
+  // Call the source, which must be set. Return the source itself instead of
+  // null.
   SharedDelaySource ForOperation(std::string_view operation,
                                  Clock& clock) const {
     return OrThis(source_->ForOperation(operation, clock));

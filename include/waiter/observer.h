@@ -25,7 +25,7 @@
 //   };
 //   waiter::ObserveEveryWait(std::make_shared<Outcomes>());
 //
-// telemetry/ has observers that write logs and metrics.
+// telemetry/ provides observers that write logs and metrics.
 
 #ifndef WAITER_OBSERVER_H_
 #define WAITER_OBSERVER_H_
@@ -103,7 +103,7 @@ struct DecisionEvent {
 // A sleep that is about to begin.
 struct SleepEvent {
   WaitIdentity wait;
-  int64_t attempt;         // Ordinal of the poll before; 0 before the first.
+  int64_t attempt;         // Ordinal of the previous poll; 0 if none.
   absl::Duration elapsed;  // From the start of the wait to the sleep's start.
   // The exact length. A stop request or a notification may cut it short.
   absl::Duration delay;
@@ -119,7 +119,7 @@ struct SleepEvent {
 //   OnDone
 //
 // They run on the thread that drives the wait: the caller of `Wait`, or the
-// engine's thread. For each wait they run one at a time and under no lock. An
+// engine's thread. For each wait they run one at a time, with no lock held. An
 // observer of waits on several threads must be thread-safe.
 //
 // The wait shares ownership of its observer. On an engine, the last hooks may
@@ -127,8 +127,8 @@ struct SleepEvent {
 // its end, and `OnStart` before them if the wait had not begun. So an observer
 // must not refer to objects that are destroyed with the handle.
 //
-// The time that hooks take counts as time of the wait. Hooks may start waits,
-// and destroy the handle of their wait. They may request a stop, which ends the
+// The time that hooks take counts toward the wait. Hooks may start waits, and
+// destroy the handle of their wait. They may request a stop, which ends the
 // wait before its next poll. In `BeforePoll`, and in `OnDecision` if no delay
 // follows, the request ends the wait only after the poll that follows, except
 // on an executor, whose polls begin later. An exception that leaves a hook
@@ -163,7 +163,7 @@ class WaitObserver {
                       const WaitReport& /*report*/) {}
 
   // Hooks that are called for every poll. A wait skips disabled hooks, which
-  // makes it cheaper. Asked once, when its policy or `Waiter` is made.
+  // makes it cheaper. Read once, when the wait's policy or `Waiter` is made.
   struct PollHooks {
     bool before_poll = true;
     bool after_poll = true;

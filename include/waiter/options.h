@@ -15,7 +15,7 @@
 //                                   .timeout = absl::Minutes(5),
 //                                   .max_attempts = 100});
 //
-// presets.h has options that reproduce the policies of other systems.
+// presets.h provides options that reproduce the policies of other systems.
 
 #ifndef WAITER_OPTIONS_H_
 #define WAITER_OPTIONS_H_
@@ -55,7 +55,7 @@ namespace waiter {
 // and infinite values. With a `delay_source` that replaces all delays, these
 // rules apply only within its `computed()`, and `past_deadline` has no effect.
 struct RetryAfterOptions {
-  // Rule that makes one delay of the computed delay and `retry_after`.
+  // Rule that combines the computed delay and `retry_after`.
   enum class Rule : uint8_t {
     kLowerBound,  // The computed delay if `retry_after` is shorter, otherwise
                   // `retry_after` plus up to a quarter of it.
@@ -79,10 +79,10 @@ struct RetryAfterOptions {
   // this limit.
   Duration max_retry_after = absl::Minutes(10);
 
-  // If true, a longer one ends the wait immediately as failed, with the error
-  // of the poll or kUnavailable. Retrying earlier than the server asks would
-  // fail again, and waiting that long may be useless. Has no effect with a
-  // `delay_source`.
+  // If true, a longer `retry_after` ends the wait immediately as failed, with
+  // the poll's error or kUnavailable. Retrying earlier than the server asks
+  // would fail again, and waiting that long may be useless. Has no effect with
+  // a `delay_source`.
   bool fail_beyond_max = false;
 
   // Used only by `kClamp`. Finite, zero or more.
@@ -111,7 +111,7 @@ struct RetryAfterOptions {
 struct WaitFailure {
   std::string_view name;  // From the options or from `Start`.
 
-  // `report.reason` says why the wait ended, `report.status` with which error.
+  // `report.reason` says why the wait ended; `report.status` has the error.
   const WaitReport& report;
 
   // `WaitHooks::failure_timeout`, and the time at which it ends. Pass them on
@@ -126,16 +126,16 @@ struct WaitFailure {
 // not call it, because the objects to which functions refer may be destroyed
 // next.
 //
-// `Wait` calls it on its own thread and returns afterwards. An engine calls it
+// `Wait` calls it on the calling thread before it returns. An engine calls it
 // on its thread before the callback. An engine with an executor hands it to the
 // executor, and the callback may run first. An exception that leaves it
 // terminates the program.
 //
 // The wait has ended: the time that the function takes is not part of the
 // report, and a stop that it requests comes too late. It may start waits and
-// destroy the handle of its wait, which then has no callback. While it blocks,
-// `Wait` does not return, and without an executor the other waits of its thread
-// are held up.
+// destroy the handle of its wait, whose callback then does not run. While it
+// blocks, `Wait` does not return, and without an executor the other waits of
+// its thread are held up.
 using FailureFunction = std::function<void(const WaitFailure&)>;
 
 class RateLimiter;
@@ -143,7 +143,7 @@ class RetryQuota;
 class WaitObserver;
 class WaitToken;
 
-// Full jitter, because spreading the load matters more after an error than an
+// Full jitter, because after an error, spreading the load matters more than an
 // even pace.
 struct ServerErrorBackoffDefaults : BackoffDefaults {
   static constexpr absl::Duration kMaxDelay = absl::Seconds(10);
@@ -165,8 +165,8 @@ struct ErrorOptions {
   // Delays after a server error.
   ServerErrorBackoff server_error_backoff = {};
 
-  // Delays after a throttled answer. Such a delay is never shorter than
-  // `WaitOptions::backoff` would give next, which itself does not advance.
+  // Delays after a throttled answer. Such a delay is never shorter than the
+  // next of `WaitOptions::backoff`, which does not advance.
   ThrottledBackoff throttled_backoff = {};
 
   // Number of consecutive server errors that ends the wait. At least 1; unset:
@@ -188,7 +188,7 @@ struct BudgetOptions {
   // starts a new wait would otherwise poll without delay.
   bool delay_when_refused = false;
 
-  // Every poll passes this limiter. It may delay polls, also the first one, but
+  // Every poll passes this limiter. It may delay polls, even the first one, but
   // not beyond the deadline: the last poll is made even if the limiter refuses
   // it.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
@@ -200,10 +200,10 @@ struct ConfirmOptions {
   // other status restarts the count. Delays do not grow during confirmation.
   int64_t successes = 1;
 
-  // How long every poll must find success, seen by at least two polls. Finite,
-  // zero or more. Any other status restarts the time. The last delay is cut
-  // short, even below `min_delay`, so that a poll comes when the time is over.
-  // A hold that ends exactly at the deadline counts.
+  // How long every poll, and at least two, must find success. Finite, zero or
+  // more. Any other status restarts the time. The last delay is cut short, even
+  // below `min_delay`, so that a poll comes when the time is over. A hold that
+  // ends exactly at the deadline counts.
   Duration hold_for = absl::ZeroDuration();
 };
 
@@ -214,21 +214,20 @@ struct EdgePollOptions {
   Duration first_delay = absl::ZeroDuration();
 
   // Time before the deadline at which the last poll starts. Finite, zero or
-  // more. Set it to the time that a poll takes if the answer must be there by
-  // the deadline; the wait ends with that poll. Zero means exactly at the
-  // deadline. Has no effect when no more than this remains, nor during
-  // confirmation.
+  // more. Set it to the time that a poll takes if the answer must arrive by the
+  // deadline; the wait ends with that poll. Zero means exactly at the deadline.
+  // Has no effect when no more than this remains, nor during confirmation.
   Duration last_lead = absl::ZeroDuration();
 
-  // Minimum time for a poll that starts near the deadline or at it, but at most
+  // Minimum time for a poll that starts at or near the deadline, but at most
   // `poll_timeout`. Finite, zero or more. Such a poll may end this long after
   // the deadline. With zero, a poll that starts before the deadline gets the
   // time that remains, however little that is.
   Duration last_timeout = absl::ZeroDuration();
 
-  // A success or failure that arrives after the deadline is returned, with
-  // `WaitReport::late` set. If this is true, the wait ends with
-  // kDeadlineExceeded instead.
+  // If false, a success or failure that arrives after the deadline is returned,
+  // with `WaitReport::late` set. If true, the wait ends with kDeadlineExceeded
+  // instead.
   bool strict_deadline = false;
 };
 
@@ -249,7 +248,7 @@ struct WaitHooks {
   // resume the wait; see token.h.
   std::function<void(const WaitToken&)> on_checkpoint = nullptr;
 
-  // Largest number of records in `WaitReport::history`, which keeps the latest
+  // Maximum number of records in `WaitReport::history`, which keeps the latest
   // polls. Zero or more.
   int64_t history_limit = 0;
 
@@ -266,8 +265,8 @@ struct WaitOptions {
   // Name of the wait, used in messages and hooks.
   std::string name = "wait";
 
-  // Kind of the wait, such as "create instance": a label of metrics, so a
-  // program should have few. May be empty.
+  // Kind of wait, such as "create instance": a metric label, so a program
+  // should use few. May be empty.
   std::string operation = {};
 
   // Limits. The first one that is reached ends the wait.
@@ -275,7 +274,7 @@ struct WaitOptions {
   // Time that the whole wait may take, from its start. Has no default, because
   // only the caller knows it: a wait with neither `timeout` nor `deadline` is
   // an error, and `absl::InfiniteDuration()` waits forever. Zero or less: polls
-  // once. No sleep passes this time; exactly one last poll is made at its end.
+  // once. No sleep outlasts it; exactly one last poll is made at its end.
   OptionalDuration timeout = std::nullopt;
 
   // The same limit as a point in time; the earlier of the two applies. It is
@@ -283,23 +282,23 @@ struct WaitOptions {
   // steps of the wall clock change nothing. A time in the past polls once.
   std::optional<absl::Time> deadline = std::nullopt;
 
-  // Largest number of polls, the first included. At least 1; unset: no limit.
+  // Maximum number of polls, including the first. At least 1; unset: no limit.
   std::optional<int64_t> max_attempts = std::nullopt;
 
   // Time that one poll should take. Zero or more. The status function finds it
   // in `PollContext`; it is not enforced, and a poll that overruns is awaited.
   // Polls of an `AsyncWaiter` are not awaited beyond the deadline of the wait.
-  // A poll that starts at the deadline gets `polls.last_timeout`, or, if that
-  // is zero, this time; if this is also infinite, twice the longest poll so
-  // far, within [1 s, 10 s].
+  // A poll that starts at the deadline gets `polls.last_timeout`; if that is
+  // zero, this time; and if this is infinite, twice the longest poll so far,
+  // within [1 s, 10 s].
   Duration poll_timeout = absl::InfiniteDuration();
 
-  // Delays after "not ready". `errors` has those after other answers.
+  // Delays after "not ready". `errors` covers other answers.
   BackoffOptions backoff = {};
 
   // Replaces `backoff` or all delays, but not the limits: a function, learned
-  // delays (learned/learned_delays.h), or a source of yours; see
-  // delay_source.h. Called on every thread that runs such a wait.
+  // delays (learned/learned_delays.h), or your own source; see delay_source.h.
+  // Called on every thread that runs such a wait.
   SharedDelaySource delay_source = nullptr;
 
   // Groups of options; see each type above.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// `WaitOptions`, checked once and prepared for use. Any number of waits share a
-// policy; each holds only its own state:
+// `WaitOptions`, checked once and prepared for use. Any number of waits can
+// share a policy; each holds only its state:
 //
 //   std::shared_ptr<const waiter::WaitPolicy> policy =
 //       waiter::WaitPolicy::Make({.timeout = absl::Minutes(5)});
@@ -47,8 +47,8 @@ class WaitPolicy {
  public:
   // Returns a policy, never null. If `precondition` is not OK or the options
   // are invalid, every wait of the policy ends before its first poll, with
-  // `StopReason::kInvalidOptions`. Its error is always kInvalidArgument, with
-  // the message of `precondition` or of `Validate`.
+  // `StopReason::kInvalidOptions`. The error is always kInvalidArgument, with
+  // the message of `precondition` or `Validate`.
   static std::shared_ptr<const WaitPolicy> Make(
       WaitOptions options, absl::Status precondition = absl::OkStatus());
 
@@ -62,7 +62,7 @@ class WaitPolicy {
 
   // Returns the precondition if that is not OK, otherwise
   // `Validate(options())`. If the result is not OK, every function is safe to
-  // call, but only the results of `options()` and `clock()` have a meaning.
+  // call, but only the results of `options()` and `clock()` are meaningful.
   const absl::Status& status() const { return status_; }
 
   const WaitOptions& options() const { return options_; }
@@ -83,7 +83,7 @@ class WaitPolicy {
   }
 
   // Returns whether an observer, a history, `on_checkpoint` or a source that
-  // records durations needs what most waits do without.
+  // records durations needs details that most waits omit.
   bool keeps_details() const { return keeps_details_; }
 
   // Returns the observer of every wait with this policy: the options' observer,
@@ -100,10 +100,10 @@ class WaitPolicy {
   // Returns whether there is a source that replaces all delays.
   bool source_replaces_all() const { return source_replaces_all_; }
 
-  // Returns whether a quota or a rate limiter takes part.
+  // Returns whether there is a quota or a rate limiter.
   bool has_budgets() const { return has_budgets_; }
 
-  // Returns `delay` in the unit of the loop, cut to 73 years, so that several
+  // Returns `delay` in the unit of the loop, at most 73 years, so that several
   // such delays can be added to each other and to any time without overflow.
   static std::chrono::nanoseconds ToLoopDuration(absl::Duration delay);
 
@@ -113,9 +113,9 @@ class WaitPolicy {
            durations_.hold_for == std::chrono::nanoseconds::zero();
   }
 
-  // Returns whether the waits of this valid policy keep no more than their
-  // times, growth and number of polls: no confirmation, budget, detail, own
-  // generator or limit on consecutive polls.
+  // Returns whether this policy is valid, and its waits keep only times, growth
+  // and number of polls: no confirmation, budget, details, own generator or
+  // limit on consecutive polls.
   bool is_plain() const { return is_plain_; }
 
   // Returns whether a first poll that finds success in time ends the wait, with
@@ -128,9 +128,9 @@ class WaitPolicy {
   // first poll does not succeed.
   static bool FirstSuccessSuffices(const WaitOptions& options);
 
-  // Returns whether the next step needs the exact time after a poll that found
-  // `found`. It does not after a success that ends a wait which has not slept,
-  // nor if the next poll follows immediately. The cheaper
+  // Returns whether, after a poll that found `found`, the next step needs the
+  // exact time. It does not if a success ends a wait that has not slept, or if
+  // the next poll follows immediately. The cheaper
   // `Clock::MonotonicNowBefore(deadline)` is then enough.
   bool NeedsExactTime(const Poll<>& found, bool has_slept) const {
     if (found.status() == PollStatus::kSuccess) {
@@ -142,7 +142,7 @@ class WaitPolicy {
   }
 
   // Returns the backoff of the delays after polls with `status`. A success that
-  // is being confirmed has the one of `kNotReady`.
+  // is being confirmed uses `kNotReady`'s.
   const Backoff& BackoffAfter(PollStatus status) const {
     switch (status) {
       case PollStatus::kServerError:
@@ -154,8 +154,8 @@ class WaitPolicy {
     }
   }
 
-  // Calls `on_failure` of the options, if there is one and `report` is not a
-  // success's. Call it once for each wait, after its end.
+  // Calls `on_failure` of the options, if it is set and `report` is not a
+  // success. Call it once for each wait, after its end.
   void CallOnFailureAfter(std::string_view name,
                           const WaitReport& report) const {
     if (CallsOnFailureAfter(report)) CallOnFailure(name, report);
@@ -165,8 +165,8 @@ class WaitPolicy {
            options_.hooks.on_failure != nullptr;
   }
 
-  // Durations of `options()` in the unit of the loop. Where infinity is
-  // allowed, it is `max()`.
+  // Durations of `options()` in the unit of the loop. Infinity, where allowed,
+  // is `max()`.
   struct Durations {
     std::chrono::nanoseconds timeout;
     std::chrono::nanoseconds first_poll_delay;
@@ -178,7 +178,7 @@ class WaitPolicy {
   };
   const Durations& durations() const { return durations_; }
 
-  // Limits of `options()`, with the largest number if there is no limit.
+  // Limits of `options()`, or the largest number if there is no limit.
   struct Limits {
     int64_t attempts;
     int64_t consecutive_server_errors;
@@ -205,12 +205,12 @@ class WaitPolicy {
   bool has_budgets_;
   bool first_success_suffices_;
   bool is_plain_;
-  // In the order of `PollStatus`: whether no delay follows it, without a
+  // By `PollStatus`: whether no delay follows that status without a
   // `retry_after`.
   std::array<bool, 5> polls_at_once_after_;
   Limits limits_;
   Durations durations_;
-  // Policies share the backoffs that they have by default.
+  // Policies share the default backoffs.
   std::shared_ptr<const Backoff> not_ready_;
   std::shared_ptr<const Backoff> server_error_;
   std::shared_ptr<const Backoff> throttled_;
@@ -230,8 +230,8 @@ class WaitPolicy {
 //   delays = waiter::Schedule(options, gen, /*max_delays=*/10,
 //                             waiter::PollStatus::kThrottled);
 //
-// The loop that drives every wait computes the schedule, so the schedule holds
-// for all of them: limits, last poll and delay source included.
+// The loop that drives every wait computes the schedule, so the schedule
+// matches real waits, including limits, last poll and delay source.
 
 // Returns the delays between the polls of a wait whose polls take no time and
 // all find `found`, at most `max_delays` of them. These are the delays that a
@@ -249,7 +249,7 @@ absl::StatusOr<std::vector<absl::Duration>> Schedule(
 
 // Takes a policy, for callers that compute many schedules with one policy.
 // Requires `policy.status().ok()` and a policy without options that the other
-// overload ignores or replaces. Learned delays must be without recording.
+// overload ignores or replaces. Learned delays must not record durations.
 // Thread-safe, if each thread has its own generator.
 std::vector<absl::Duration> Schedule(
     const WaitPolicy& policy, absl::BitGenRef gen, int64_t max_delays = 1000,

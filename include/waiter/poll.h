@@ -64,23 +64,23 @@ namespace waiter {
 //
 // Ordered from healthy to hopeless. After `kNotReady`, `kThrottled` and
 // `kServerError` the wait continues. Each of them has its own backoff, and an
-// answer restarts the backoffs of all statuses that are worse. A number outside
-// of this list ends the wait as `kFailed`, with a kInternal error.
+// answer restarts the backoffs of all statuses that are worse. Any other number
+// ends the wait as `kFailed`, with a kInternal error.
 enum class PollStatus : uint8_t {
   // The condition is met. Ends the wait, unless the options ask for the
   // condition to hold (`WaitOptions::confirm`).
   kSuccess,
 
-  // The condition is not met yet. Delay by `WaitOptions::backoff`.
+  // The condition is not met yet. Delays by `WaitOptions::backoff`.
   kNotReady,
 
-  // The server asked for less traffic. Delay by
-  // `ErrorOptions::throttled_backoff`, and
-  // at least as long as after `kNotReady`.
+  // The server asked for less traffic. Delays by
+  // `ErrorOptions::throttled_backoff`, and at least as long as after
+  // `kNotReady`.
   kThrottled,
 
   // This poll got no usable answer, for example because of a server error or a
-  // timeout; another one may. Delay by `ErrorOptions::server_error_backoff`.
+  // timeout; another one may. Delays by `ErrorOptions::server_error_backoff`.
   kServerError,
 
   // The condition will never be met. Ends the wait immediately.
@@ -134,14 +134,14 @@ class Poll<void> {
     return sets_delay_ ? absl::ZeroDuration() : delay_;
   }
 
-  // Returns the delay that `TryAgainAfter` sets; otherwise nothing.
+  // Returns the delay that `TryAgainAfter` set, or nullopt.
   std::optional<absl::Duration> next_delay() const {
     if (!sets_delay_ || status_ != PollStatus::kNotReady) return std::nullopt;
     return delay_;
   }
 
-  // Returns this answer with the delay of `TryAgainAfter` instead of a
-  // `retry_after` if it is "not ready", and unchanged otherwise.
+  // If this is "not ready", returns it with the delay of `TryAgainAfter`
+  // instead of a `retry_after`, otherwise unchanged.
   Poll WithNextDelay(Duration delay) &&;
 
   // For drivers: returns whether there is more than a status.
@@ -172,8 +172,8 @@ concept ValueFor = !std::is_void_v<U> && !std::same_as<U, T> &&
 
 }  // namespace internal
 
-// An answer with a value of type `T` exactly if the status is success. `T` must
-// be movable.
+// An answer with a value of type `T` exactly when the status is success. `T`
+// must be movable.
 template <typename T>
 class Poll : public Poll<void> {
  public:
@@ -198,7 +198,7 @@ class Poll : public Poll<void> {
   Poll(std::in_place_t, T value, std::string_view detail = {})
       : Poll<void>(PollStatus::kSuccess, detail), value_(std::move(value)) {}
 
-  // Converts the answer with a value of another type, so that a function that
+  // Converts an answer with a value of another type, so that a function that
   // returns `Poll<std::string>` may `return Success("text")`.
   template <internal::ValueFor<T> U>
   // NOLINTNEXTLINE(google-explicit-constructor): see above
@@ -247,9 +247,9 @@ Poll<std::decay_t<T>> Success(T&& value, std::string_view detail = {}) {
 Poll<> NotReady(std::string_view detail = {}, Duration retry_after = {});
 Poll<> NotReady(absl::Status error, Duration retry_after = {});
 
-// The condition is not met yet, and the next poll begins after `delay`, but no
-// sooner than after `BackoffOptions::min_delay`. The backoff, which restarts,
-// and a `DelaySource` are not asked; budgets, notifications and the deadline
+// The condition is not met yet, and the next poll begins after `delay`, but not
+// before `BackoffOptions::min_delay`. The backoff, which restarts, and a
+// `DelaySource` are not used; budgets, notifications and the deadline still
 // apply. Zero suits a server that holds each request for a while. A negative or
 // infinite delay is ignored.
 Poll<> TryAgainAfter(Duration delay, std::string_view detail = {});
@@ -272,14 +272,14 @@ Poll<> Failed(absl::Status error);
 Poll<> Failed(std::string_view detail = {});
 
 // Facts about the current poll, for status functions that take a `const
-// PollContext&`. Waiter cannot interrupt a poll that hangs, so hand the
-// deadline of the poll to the call that it makes:
+// PollContext&`. Waiter cannot interrupt a poll that hangs, so pass the poll's
+// deadline to the call that it makes:
 //
 //   waiter::Waiter wait([&](const waiter::PollContext& context) {
 //     return client.GetStatus({.deadline = context.deadline});
 //   }, options);
 //
-// A long poll also looks at the stop token:
+// A slow poll should check the stop token:
 //
 //   [&](const waiter::PollContext& context) -> waiter::Poll<> {
 //     for (const Part& part : parts) {
@@ -309,9 +309,9 @@ struct PollContext {
   // nothing remains, as for the last poll at the deadline, it is
   // `last_timeout`, or, if that is zero, `poll_timeout`. If that is infinite,
   // it is twice the longest poll so far, at least 1 s and at most 10 s. A late
-  // success of that poll still counts. Finite unless the wait has no deadline.
-  // May be below 1 ms: round it up for a client that takes whole milliseconds,
-  // zero for no limit.
+  // success of that poll still counts. Finite if the wait has a deadline. May
+  // be below 1 ms: round it up for a client that takes whole milliseconds, with
+  // zero as no limit.
   absl::Duration timeout = absl::InfiniteDuration();
 
   // End of `timeout` on the wall clock, for calls that take a deadline. If a

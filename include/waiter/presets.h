@@ -8,25 +8,24 @@
 //   waiter::Waiter wait(GetStatus, options);
 //
 // No preset sets `timeout`; set it, or the wait ends with kInvalidArgument. The
-// originals limit the attempts, not the time, except for Smithy, where the
-// caller must also limit the time.
+// originals limit the attempts, not the time, except for Smithy, whose callers
+// must set a time limit.
 //
 // Pass parameters as arguments; their defaults come from the original systems:
 //
 //   waiter::WaitOptions options = waiter::AwsStandard2026(
 //       {.max_attempts = 5, .initial_delay = absl::Milliseconds(100)});
 //
-// Most presets have a delay rule that copies its parameters, so a later change
-// of a backoff in the options has no effect. All other options may be changed.
+// Most presets have a delay rule that copies its parameters, so changing a
+// backoff in the options later has no effect. All other options may be changed.
 // docs/design.md shows the presets side by side, and policy.h computes their
 // delays. All functions here are thread-safe.
 //
 // All presets differ from their originals in five ways:
 //
-// * Delays have a resolution of nanoseconds, cannot overflow and end at 73
+// * Delays have nanosecond resolution, cannot overflow and are at most 73
 //   years.
-// * A sleep that would pass the deadline is cut, and one last poll follows
-//   there.
+// * A sleep that would pass the deadline ends there, and one last poll follows.
 // * A `retry_after` of zero or infinity is ignored, as is a negative one except
 //   with gRPC.
 // * Exceptions of the status function pass through.
@@ -69,7 +68,7 @@ struct GoV1RetryOptions {
 };
 
 // Parameters of `KotlinStandard()` and `KotlinAdaptive()`: from
-// StandardRetryStrategy of the AWS SDK for Kotlin and of its delay provider.
+// StandardRetryStrategy of the AWS SDK for Kotlin and its delay provider.
 struct KotlinRetryOptions {
   // Number of polls, the first included. At least 1.
   int64_t max_attempts = 3;
@@ -88,13 +87,13 @@ struct KotlinRetryOptions {
 };
 
 // Parameters of `AwsStandard2026()` and `AwsAdaptive2026()`: from the modes
-// that the AWS SDKs share since 2026 ("retry 2.1").
+// that the AWS SDKs have shared since 2026 ("retry 2.1").
 struct AwsRetryOptions {
   // Number of polls, the first included. At least 1.
   int64_t max_attempts = 3;
 
   // Ceilings of the delay after a first poll that was not throttled, and after
-  // one that was. Zero or more. Growth counts all polls, so that a poll that is
+  // one that was. Zero or more. Growth counts all polls, so a poll that is
   // throttled later has a higher ceiling.
   Duration initial_delay = absl::Milliseconds(50);
   Duration throttled_initial_delay = absl::Seconds(1);
@@ -114,7 +113,7 @@ struct AwsRetryOptions {
 };
 
 // Parameters of `GrpcRetry()`: a retryPolicy of gRPC's service config. The
-// defaults are the example of its proposal A6; gRPC itself has none.
+// defaults come from proposal A6's example; gRPC itself has none.
 struct GrpcRetryOptions {
   // Number of polls, the first included. At least 1; more than 5 count as 5.
   int64_t max_attempts = 4;
@@ -122,8 +121,8 @@ struct GrpcRetryOptions {
   // Ceiling of the first delay. Zero or more.
   Duration initial_backoff = absl::Milliseconds(100);
 
-  // Ceiling of every delay. At least `initial_backoff`. Jitter of 20 % is added
-  // on top of it.
+  // Ceiling of every delay. At least `initial_backoff`. Jitter may exceed it by
+  // 20%.
   Duration max_backoff = absl::Seconds(1);
 
   // Growth from one ceiling to the next. At least 1.
@@ -132,7 +131,7 @@ struct GrpcRetryOptions {
 
 // The next three policies have an incremental delay, as "Error retries and
 // exponential backoff" in the AWS General Reference describes it. After the nth
-// poll they delay 2^n * 100 ms, at most `max_wait_interval`, regardless of its
+// poll they delay 2^n * 100 ms, at most `max_wait_interval`, regardless of the
 // answer. They have no jitter and ignore `retry_after`.
 
 // Returns the policy of the pseudo-code. It delays 100 ms before the first
@@ -142,7 +141,7 @@ WaitOptions AwsPollingPseudoCode(
     int64_t max_retries, Duration max_wait_interval = absl::InfiniteDuration());
 
 // Returns the policy of the Java program of the Chinese edition. It also
-// retries server errors, and makes one poll more. Unlike the original, it does
+// retries server errors, and makes one more poll. Unlike the original, it does
 // not swallow exceptions.
 WaitOptions AwsPollingJava(int64_t max_retries, Duration max_wait_interval);
 
@@ -171,12 +170,11 @@ GoV1RetryOptions GoV1DynamoDb();
 GoV1RetryOptions GoV1Ec2NetworkInterfaces();
 
 // Returns the policy of `StandardRetryStrategy` of the AWS SDK for Kotlin as
-// its guide describes it, before 2026. Delays grow with the attempt, regardless
+// its guide described it before 2026. Delays grow with the attempt, regardless
 // of the answer; a throttled poll is not delayed longer, and `retry_after` is
-// ignored.
-// `retry_quota` is a new bucket with the costs of `KotlinRetryQuota`.
+// ignored. `retry_quota` is a new bucket with the costs of `KotlinRetryQuota`.
 //
-// Unlike in the original, delays are not cut to whole milliseconds, a poll
+// Unlike in the original, delays are not truncated to milliseconds, a poll
 // after "not ready" costs nothing, and among transient errors only
 // kDeadlineExceeded costs as much as a timeout.
 WaitOptions KotlinStandard(const KotlinRetryOptions& options = {});
@@ -195,9 +193,8 @@ RetryQuotaOptions KotlinRetryQuota();
 // delay that was drawn. `retry_quota` is a new bucket; all waits with a copy of
 // these options share it, so make the options once for each server.
 //
-// Unlike in the original, a poll after "not ready" costs nothing. For polls
-// that the server holds open for long, set
-// `budgets.delay_when_refused`.
+// Unlike in the original, a poll after "not ready" costs nothing. For long
+// polling, set `budgets.delay_when_refused`.
 WaitOptions AwsStandard2026(const AwsRetryOptions& options = {});
 
 // Returns the policy of the adaptive mode: the same with a new `rate_limiter`.
@@ -210,8 +207,8 @@ AwsRetryOptions AwsDynamoDb2026();
 // Returns the policy of the waiters of the Smithy specification. Delays are
 // uniform on [min_delay, min(max_delay, min_delay * 2^(n-1))]; a delay that
 // would leave no more than `min_delay` is stretched to the deadline.
-// `min_delay` must be above zero. Unlike in the original, delays are not cut to
-// whole seconds.
+// `min_delay` must be above zero. Unlike in the original, delays are not
+// truncated to seconds.
 //
 // smithy-go makes its last poll `min_delay` before the deadline instead; set
 // `polls.last_lead` to `min_delay` for that. If the whole wait is shorter than
@@ -220,7 +217,7 @@ AwsRetryOptions AwsDynamoDb2026();
 WaitOptions SmithyWaiter(Duration min_delay = absl::Seconds(2),
                          Duration max_delay = absl::Minutes(2));
 
-// Returns the retryPolicy of gRPC (proposal A6). Delays are within 20 % of
+// Returns the retryPolicy of gRPC (proposal A6). Delays are within 20% of
 // min(max_backoff, initial_backoff * multiplier^(n-1)), even above
 // `max_backoff`. `retry_after` (grpc-retry-pushback-ms) replaces a delay and
 // restarts the growth; a negative one ends the wait. Delays grow as in gRPC if

@@ -16,7 +16,7 @@
 //   }
 //
 // A report also prints as one line: `LOG(INFO) << result.report();`.
-// testing/matchers.h has gMock matchers for it.
+// testing/matchers.h provides gMock matchers for results.
 
 #ifndef WAITER_RESULT_H_
 #define WAITER_RESULT_H_
@@ -60,8 +60,8 @@ enum class StopReason : uint8_t {
 std::string_view StopReasonName(StopReason reason);
 
 // Returns the limit that ended a wait, if `status` is its kResourceExhausted
-// error or a copy of that, otherwise nullopt. It tells the limit of a wait
-// inside a status function from the throttling of a service.
+// error or a copy of that, otherwise nullopt. It distinguishes a limit of a
+// wait inside a status function from a service's throttling.
 std::optional<StopReason> LimitOf(const absl::Status& status);
 
 // One poll of a report's history.
@@ -107,7 +107,7 @@ struct WaitReport {
   // within 10 ms, because cheaper readings of the clock are enough.
   absl::Duration elapsed;
 
-  // Time of all sleeps, a part of `elapsed`, and time of the longest poll.
+  // Total time of sleeps, part of `elapsed`, and time of the longest poll.
   absl::Duration slept;
   absl::Duration longest_poll;
 
@@ -157,7 +157,7 @@ namespace internal {
 // Returns `status` with a payload by which `LimitOf` knows `limit`.
 absl::Status WithLimit(absl::Status status, StopReason limit);
 
-// Terminates the program with a message that has `report.status`.
+// Terminates the program with a message that contains `report.status`.
 [[noreturn]] void DieWithoutValue(const WaitReport& report);
 
 }  // namespace internal
@@ -166,7 +166,7 @@ absl::Status WithLimit(absl::Status status, StopReason limit);
 // it returns are valid until the result is changed or destroyed.
 class [[nodiscard]] WaitResultBase {
  public:
-  // Returns true exactly if the wait found success in time, or late without
+  // Returns whether the wait found success, in time or late without
   // `strict_deadline`.
   bool ok() const { return report_.reason == StopReason::kSuccess; }
 
@@ -198,12 +198,12 @@ class [[nodiscard]] WaitResult : public WaitResultBase {
  public:
   using value_type = T;
 
-  // For drivers. Requires a value exactly if `report.reason` is `kSuccess`.
+  // For drivers. Requires a value exactly when `report.reason` is `kSuccess`.
   WaitResult(WaitReport&& report, std::optional<T> value)
       : WaitResultBase(std::move(report)), value_(std::move(value)) {}
 
   // Return the value. If not `ok()`, terminate the program with a message that
-  // has `status()`, in every build, as `absl::StatusOr` does.
+  // contains `status()`, in every build, as `absl::StatusOr` does.
   const T& value() const& {
     RequireValue();
     return *value_;
@@ -262,7 +262,7 @@ class [[nodiscard]] WaitResult<void> : public WaitResultBase {
   operator absl::Status() const { return status(); }
 
   // There is no value to make a StatusOr of. Without these, the status of a
-  // success would become one, which terminates the program.
+  // success would be converted, which terminates the program.
   template <typename U>
   operator absl::StatusOr<U>() const& = delete;
   template <typename U>

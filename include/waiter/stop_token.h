@@ -2,34 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The stop tokens by which waits are cancelled. They are the standard
-// library's, so code that uses `std::stop_token` works as it is:
+// library's, so code that uses `std::stop_token` works unchanged:
 //
 //   std::stop_source stop;
 //   std::jthread worker([&] { wait_for_job.Wait(stop.get_token()); });
 //   stop.request_stop();
 //
 // Some standard libraries have none: libc++ before version 20, and Apple
-// Clang's. With these, `waiter::stop_token` is an implementation of Waiter's
-// own, with the interface and the guarantees of the standard's. Code that uses
-// the names of this header compiles with every library:
+// Clang's. With these, `waiter::stop_token` is Waiter's own implementation,
+// with the standard's interface and guarantees. Code that uses the names of
+// this header compiles with every library:
 //
 //   waiter::stop_source stop;
 //   std::thread worker([&] { wait_for_job.Wait(stop.get_token()); });
 //   stop.request_stop();
 //   worker.join();
 //
-// A callback, which runs once a stop is requested:
+// A callback runs when a stop is requested:
 //
 //   const waiter::stop_callback on_stop(context.stop_token,
 //                                       [&] { call.Cancel(); });
 //
-// Waiter's own are used if the standard library does not define
-// `__cpp_lib_jthread`, if it is libstdc++ on a system without futexes, as with
-// MinGW, or if the program is compiled with
-// `-DWAITER_OWN_STOP_TOKEN=1`. The choice must be the same in all files of a
-// program, Waiter's included; libc++ before version 20 also changes it with
-// `-fexperimental-library`. Including this header defines
-// `WAITER_OWN_STOP_TOKEN` as 1 or 0, for code that needs to know.
+// Waiter's own tokens are used if the standard library lacks
+// `__cpp_lib_jthread`, if it is libstdc++ on a system without futexes, such as
+// MinGW, or if the program is compiled with `-DWAITER_OWN_STOP_TOKEN=1`. The
+// choice must be the same in all files of a program, Waiter's included; with
+// libc++ before version 20, `-fexperimental-library` also changes it. Including
+// this header defines `WAITER_OWN_STOP_TOKEN` as 1 or 0, for code that needs to
+// know.
 
 #ifndef WAITER_STOP_TOKEN_H_
 #define WAITER_STOP_TOKEN_H_
@@ -42,8 +42,8 @@
 #if !defined(__cpp_lib_jthread) || __cpp_lib_jthread < 201911L
 #define WAITER_OWN_STOP_TOKEN 1
 #elif defined(__GLIBCXX__) && !defined(_GLIBCXX_HAVE_LINUX_FUTEX)
-// There, libstdc++ 12 loses notifications of `std::atomic::wait`, by which its
-// stop tokens wait.
+// There, libstdc++ 12 loses notifications of `std::atomic::wait`, which its
+// stop tokens use.
 #define WAITER_OWN_STOP_TOKEN 1
 #else
 #define WAITER_OWN_STOP_TOKEN 0

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The state of a wait as bytes, from which another process continues with it:
+// A wait's state as bytes, from which another process can continue the wait:
 //
 //   waiter::Waiter wait_until_running(
 //       GetInstance, {.name = "instance i-0abc",
@@ -17,34 +17,35 @@
 //   if (!token.ok()) return token.status();
 //   waiter::WaitResult<Instance> result =
 //       wait_until_running.Wait({.stop = stop, .resume = *token});
-//   if (result.reason() != waiter::StopReason::kCancelled) {
+//   if (result.reason() != waiter::StopReason::kCancelled &&
+//       result.reason() != waiter::StopReason::kInvalidOptions) {
 //     RemoveFile("i-0abc.wait");
 //   }
 //
-// After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, the
-// token stays for the next process, because the operation has not ended.
+// After a stop, or with the reasons `kShutDown` and `kInvalidOptions`, keep the
+// token for the next process, because the operation has not ended.
 //
 // A wait that continues keeps its attempts, counts, errors, elapsed time,
 // deadline and growth of delays. Its next poll comes when it would have come,
-// or immediately if that time is over. A poll that was in progress is made
+// or immediately if that time has passed. A poll that was in progress is made
 // again. If the deadline has passed, one last poll follows.
 //
-// It does not have the history, payloads of statuses, options, observer and
+// It does not keep its history, payloads of statuses, options, observer or
 // status function. Its limits and delays come from the options that it
 // continues with, except for the deadline. Messages are cut to 200 bytes. The
-// token of a budget is kept, so that a success gives back the wait's payment,
-// but not the budget.
+// `QuotaToken` is kept, so that a success gives back the wait's payment, but
+// budgets are not.
 //
 // `WaitHandle::Suspend` ends a wait of an engine and returns its token.
 // `WaitHooks::on_checkpoint` is called before every sleep of the wait, on the
-// thread that drives it. The time that it takes is the wait's, and it must not
+// thread that drives it. Its time counts toward the wait, and it must not
 // throw. Remove the token when the wait has ended: a process that continues
 // with it afterwards waits again.
 //
-// Time is carried over by the wall clock. While no process has the wait, as
-// much time passes as on the wall clock, but never a negative time. So a clock
-// that was set back never lengthens a wait, and one that was set forward
-// shortens it. Between two machines, the difference of their clocks counts.
+// Time is carried over by the wall clock. While no process runs the wait, its
+// time advances with the wall clock, but never goes back. So a clock that was
+// set back never lengthens a wait, and one that was set forward shortens it.
+// Between two machines, the difference between their clocks counts.
 
 #ifndef WAITER_TOKEN_H_
 #define WAITER_TOKEN_H_
@@ -77,18 +78,18 @@ class WaitToken {
 
   // Takes bytes that `bytes` returned, perhaps in another process or build.
   // Empty `bytes` give an empty token. Returns kInvalidArgument if they were
-  // cut or changed or are not a token, and kUnimplemented if a newer version
-  // wrote them.
+  // truncated or changed or are not a token, and kUnimplemented if a newer
+  // version wrote them.
   static absl::StatusOr<WaitToken> Parse(std::string_view bytes);
 
   bool empty() const { return bytes_.empty(); }
   const std::string& bytes() const { return bytes_; }
 
-  // Return the content of the token; an empty one has the defaults of these
-  // types and the infinite past and future. Each call decodes the token, about
-  // 100 ns.
+  // Return the token's content. An empty token has no name or attempts, and its
+  // deadline is `InfiniteFuture()`, its other times `InfinitePast()`. Each call
+  // decodes the token in about 100 ns.
 
-  // Name of the wait, cut to 128 bytes. A wait of another name refuses to
+  // Name of the wait, cut to 128 bytes. A wait with another name refuses to
   // continue with the token.
   std::string name() const;
   // When the token was written, by the wall clock.

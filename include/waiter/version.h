@@ -8,16 +8,16 @@
 //   #endif
 //
 // Versions follow semver.org. Before 1.0.0, a new minor version may change the
-// interface; CHANGELOG.md says how. There is no promise about binary
-// compatibility between any two versions, as Abseil makes none.
+// interface; CHANGELOG.md says how. Like Abseil, Waiter does not promise binary
+// compatibility between any two versions.
 //
 // Every public header includes this one, which ends the compilation with one
-// message if the compiler reads an older language than C++20.
+// message if the language is older than C++20.
 
 #ifndef WAITER_VERSION_H_
 #define WAITER_VERSION_H_
 
-// Microsoft's compiler has the language in another macro.
+// Microsoft's compiler reports its language in another macro.
 #if defined(_MSVC_LANG)
 #define WAITER_INTERNAL_LANGUAGE _MSVC_LANG
 #else
@@ -26,8 +26,8 @@
 
 #if WAITER_INTERNAL_LANGUAGE < 202002L
 #error "Waiter needs C++20: compile with -std=c++20, or a newer standard."
-// There is no such file: only that ends a compilation immediately, and not
-// after pages of errors that follow from the first.
+// This file does not exist: only that ends a compilation immediately, without
+// pages of errors that follow from the first.
 #include "waiter_needs_cpp20"
 #endif
 

@@ -23,8 +23,8 @@
 //                               {.timeout = absl::Hours(1)});
 //   if (wait_for_job.Wait(stop.get_token()).ok()) Archive(job);
 //
-// poll.h describes the answers of a status function, options.h all options, and
-// result.h the result. For very many waits see engine/engine.h.
+// See poll.h for a status function's answers, options.h for options, and
+// result.h for results. For very many waits see engine/engine.h.
 
 #ifndef WAITER_WAITER_H_
 #define WAITER_WAITER_H_
@@ -51,8 +51,8 @@
 
 namespace waiter {
 
-// Enables another thread to cut the sleep of a blocking wait short, because it
-// knows that a poll is worthwhile now:
+// Enables another thread, which knows when a poll is worthwhile, to cut short
+// the sleep of a blocking wait:
 //
 //   waiter::PollNotifier changed;
 //   std::jthread watcher([&](std::stop_token stop) {
@@ -63,19 +63,19 @@ namespace waiter {
 // The wait also polls without notifications, so a lost one only delays the
 // answer. A wait on an engine has `WaitHandle::PollNow` instead.
 
-// Thread-safe. Any number of waits may use a notifier, at the same time too.
-// Must outlive them, or a copy must: copies are the same notifier.
+// Thread-safe. Any number of waits may use a notifier, at the same time too. It
+// or a copy must outlive them: copies are the same notifier.
 class PollNotifier {
  public:
   PollNotifier();
 
   // Ends the sleeps of the waits that use this, a first delay included, so that
-  // they poll. Returns immediately, and calls no status function itself.
+  // they poll. Returns immediately, without calling status functions itself.
   //
   // Several calls before a poll begins cause one poll. A call during a poll
   // causes another poll after it. A call before the wait causes no extra poll.
   // Delays start over. `BackoffOptions::min_delay`, the server's `retry_after`,
-  // quotas and rate limiters hold, so the poll may come later. Sleeps that
+  // quotas and rate limiters apply, so the poll may come later. Sleeps that
   // confirm a success keep their length.
   //
   // Takes a lock, so it must not be called in a signal handler.
@@ -88,7 +88,7 @@ class PollNotifier {
   uint64_t count() const;
 
   // Sleeps by `clock` as `Clock::SleepUntil` does, and also returns once the
-  // number of calls is no longer `count`. Returns whether that is so.
+  // number of calls is no longer `count`. Returns whether the number changed.
   bool SleepUntil(Clock& clock, MonotonicTime wake_up,
                   const waiter::stop_token& stop, std::string_view who,
                   uint64_t count) const;
@@ -164,7 +164,7 @@ class Waiter {
   // `status()` tell these apart.
   //
   // Makes at least one poll, even with a timeout of zero, unless `stop` was
-  // requested before, the options are invalid, or a retry quota refuses the
+  // already requested, the options are invalid, or a retry quota refuses the
   // `initial_cost` of the first poll. A request ends a sleep immediately. It
   // does not interrupt a poll: a success or failure that the poll finds still
   // wins, and no poll starts afterwards.
@@ -173,7 +173,7 @@ class Waiter {
   // wait; the waiter can be used again. If the program is compiled with
   // `-fno-exceptions`, no function that a wait calls may throw.
   //
-  // A wait whose first poll succeeds costs about 30 ns, and about 50 ns with a
+  // A wait whose first poll succeeds costs about 30 ns, and about 45 ns with a
   // deadline. Does not allocate unless it sleeps, fails, or carries a text
   // longer than 15 characters.
   WaitResult<value_type> Wait(const waiter::stop_token& stop = {}) {

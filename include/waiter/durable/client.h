@@ -11,8 +11,8 @@
 //                      [](absl::StatusOr<bool> created) { ... });
 //
 // A wait has a name, which says how it is polled, and a key. An `Enqueue` with
-// an equal key joins the wait that exists, or finds its result until that is
-// forgotten; so if its outcome is not known, it may be repeated.
+// a known key joins the existing wait, or finds its result until that is
+// forgotten; so an `Enqueue` whose outcome is unknown may be repeated.
 //
 // `DurableClient` also notifies, cancels, lists and counts waits.
 // `CheckDurableWaits` finds and repairs damage in the store, and
@@ -52,7 +52,7 @@ struct DurableResult {
   std::string name;
   std::string key;
 
-  // The bytes of the success, or an error with the code of `reason`, as in a
+  // The value of the success, or an error with the code of `reason`, as in a
   // `WaitResult`. Its message is cut to 1000 bytes.
   absl::StatusOr<std::string> value = absl::UnknownError("");
   StopReason reason = StopReason::kFailed;
@@ -76,20 +76,21 @@ struct DurableClientOptions {
   std::string space = "default";
   int64_t partitions = 16;
 
-  // Pending waits of one name; more are refused. At least 1. Counted by
-  // partition, so that one that is much fuller than others refuses earlier.
+  // Maximum number of pending waits of a name; at least 1. Counted by
+  // partition, so a partition that is much fuller than others refuses waits
+  // earlier.
   int64_t max_pending = 10'000'000;
 };
 
 struct DurableRequest {
   std::string key;  // 1 to 128 bytes.
-  // For the status function, at most 16 KiB. Stored as they are: no secrets.
+  // For the status function, at most 16 KiB. Stored unencrypted: no secrets.
   std::string args = {};
   // Replaces the policy's timeout; counts from the enqueue. Within [0, 100
   // years]; zero polls once.
   OptionalDuration timeout = std::nullopt;
-  // Within [0, 100 years]. One beyond the timeout still delays the first poll,
-  // which is then the last one.
+  // Within [0, 100 years]. A delay beyond the timeout still applies; then the
+  // first poll is also the last.
   Duration first_delay = absl::ZeroDuration();
 };
 
@@ -121,29 +122,30 @@ std::string_view ToString(DurableStatus::Phase phase);
 
 // Counts over all partitions of a name.
 struct DurableStats {
-  int64_t pending = 0;      // Also those whose result is not delivered yet.
-  int64_t undelivered = 0;  // Waits with a result.
+  int64_t pending = 0;      // Including waits whose result is undelivered.
+  int64_t undelivered = 0;  // Of these, waits with a result.
   int64_t overdue = 0;      // Due for more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // Longest time overdue.
   int64_t kept = 0;                              // Results that were delivered.
-  int64_t polls = 0;  // Since the name exists; workers tell the store late.
-  // "enqueued", and the reasons of ends, "success", "deadline" and so on.
+  int64_t polls = 0;  // Since the name was created; workers report late.
+  // "enqueued", and every reason for an end: "success", "deadline" and so on.
   std::vector<std::pair<std::string, int64_t>> counters;
 };
 
 // Names and workers of a space.
 struct DurableSpace {
-  // Names that clients or workers have used, with their partitions.
+  // Names that clients or workers have used, each with its number of
+  // partitions.
   std::vector<std::pair<std::string, int64_t>> names;
   int64_t workers = 0;  // Live workers of all names.
 };
 
-// Thread-safe. No call blocks. Callbacks come exactly once, on the thread of
-// the store, never before the call has returned, and must return soon. Errors
-// are the store's, kInvalidArgument for names, keys and options, and
-// kResourceExhausted from `Enqueue` if there is no room. The error is
-// kFailedPrecondition if the name has another number of partitions in the
-// store, or if the store may delete waits.
+// Thread-safe. No call blocks. Callbacks run exactly once, on the thread of the
+// store, never before the call has returned, and must return soon. Errors are
+// the store's, kInvalidArgument for invalid names, keys and options,
+// kResourceExhausted from `Enqueue` if there is no room, and
+// kFailedPrecondition if the store may delete waits or has a different number
+// of partitions for the name.
 class DurableClient {
  public:
   template <typename T>
@@ -157,29 +159,28 @@ class DurableClient {
   DurableClient(const DurableClient&) = delete;
   DurableClient& operator=(const DurableClient&) = delete;
 
-  // Passes on whether the wait is new.
+  // Passes `callback` whether the wait is new.
   void Enqueue(const std::string& name, DurableRequest request,
                Callback<bool> callback);
-  // Passes on the number of new waits. On an error, some may have been
+  // Passes `callback` the number of new waits. On an error, some may have been
   // enqueued.
   void EnqueueMany(const std::string& name,
                    std::vector<DurableRequest> requests,
                    Callback<int64_t> callback);
 
-  // Asks that the wait ends as cancelled, which it does at the end of the poll
-  // in flight, or a third of a lease later. Passes its state to `callback`.
+  // Asks that the wait end as cancelled. It ends within a third of a lease, or
+  // after the poll in flight. Passes its state to `callback`.
   void Cancel(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
 
   // Polls a pending wait immediately, because something has changed: a webhook
   // came, or another wait ended. The poll begins within about a second, or when
-  // the poll in flight has ended. Polls by delays continue, so a notification
-  // that never comes costs time, and no result. Passes its state to `callback`.
+  // the poll in flight has ended. The regular polls continue, so a lost
+  // notification costs only time. Passes its state to `callback`.
   void Notify(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
-  // Forgets a result that was delivered, so that an equal `Enqueue` waits
-  // again. Has no effect on a wait without one. Passes the new state to
-  // `callback`.
+  // Forgets a delivered result, so that an `Enqueue` with its key waits again.
+  // Has no effect before the delivery. Passes the new state to `callback`.
   void Forget(const std::string& name, const std::string& key,
               Callback<DurableStatus> callback);
   void Get(const std::string& name, const std::string& key,
@@ -198,10 +199,10 @@ class DurableClient {
   std::function<void(PollCompletion<DurableResult>)> Result(
       const std::string& name, const std::string& key);
 
-  // One step through the waits of a name, pending and kept, in no order. Begin
-  // with an empty cursor; an empty one comes back at the end. A wait may come
-  // twice. A cursor that did not come from here is kInvalidArgument, or an
-  // error of the store.
+  // One step through the waits of a name, pending and kept, in no particular
+  // order. Begin with an empty cursor; stop when an empty one is returned. A
+  // wait may appear twice. Any other cursor causes kInvalidArgument or an error
+  // of the store.
   struct Listed {
     std::vector<DurableStatus> waits;
     std::string cursor;
@@ -224,9 +225,9 @@ struct DurableCheckOptions {
   int64_t partitions = 16;
 
   // Removes leftovers of waits that are gone. A record that is neither pending
-  // nor kept becomes due immediately: its wait is polled, or its result
-  // delivered, again. A result that was delivered is kept for another day.
-  // Counters are corrected.
+  // nor kept becomes due immediately: its wait is polled again, or its result
+  // delivered again. A result that was already delivered is kept for another
+  // day. Counters are corrected.
   bool repairs = false;
 };
 
@@ -235,23 +236,23 @@ struct DurableFinding {
   WaitFault fault = WaitFault::kNoRecord;
   int partition = 0;
   std::string key = {};  // Empty for `kMiscounted`.
-  // For `kMiscounted`, the number of missing waits; below zero, of surplus
-  // waits.
+  // For `kMiscounted`, the number of missing waits; negative: surplus waits.
   int64_t missing = 0;
 };
 
 struct DurableCheckReport {
-  // Servers that have partitions, each once.
+  // The servers of the partitions, each once.
   std::vector<WaitServer> servers;
 
   int64_t records = 0;  // Records that were examined.
 
-  // The first thousand findings, and the number of all. `repairs` repairs all.
+  // The first thousand findings, and the number of all findings. `repairs`
+  // covers all.
   std::vector<DurableFinding> findings;
   int64_t found = 0;
 
-  // Partitions that changed while they were counted, so that only gross errors
-  // of their counters are found.
+  // Partitions that changed while they were counted. Of their counters, only
+  // gross errors are found.
   int64_t uncounted = 0;
 
   bool is_clean() const;
@@ -263,8 +264,8 @@ std::string_view ToString(WaitFault fault);
 // escaped.
 std::string ToString(const DurableFinding& finding);
 
-// Looks for damage in the durable waits of a name and in the settings of their
-// server, and repairs it:
+// Looks for damage to the durable waits of a name and for dangerous server
+// settings, and can repair the damage:
 //
 //   waiter::CheckDurableWaits(
 //       store, "instance-running", {.space = "prod", .repairs = true},
@@ -275,17 +276,17 @@ std::string ToString(const DurableFinding& finding);
 //         }
 //       });
 //
-// Each wait is in several structures of the store, which change together. They
-// disagree only if another program wrote to the keys, or if some of the keys
-// were evicted or lost. Workers and clients may continue during the check: the
-// structures of a wait are compared at one moment, and again before damage
-// counts or is repaired. `waiter durable check` does this on the command line.
+// The store keeps each wait in several structures, which change together. They
+// disagree only if another program wrote to them, or if part of them was
+// evicted or lost. Workers and clients may continue during the check: the
+// structures of a wait are compared at one moment, and again before damage is
+// reported or repaired. `waiter durable check` does this on the command line.
 //
 // Calls back once, as the functions of `DurableClient` do, with the same
-// errors. But if a server's settings endanger waits, that is a fault in the
-// report, which ends there if the server can answer nothing more. Makes one
-// call of the store at a time. The calls take the server about 3 ms for each
-// 1000 waits.
+// errors. However, server settings that endanger waits are faults in the
+// report, not errors; if the server is unusable, the report ends there. Makes
+// one call to the store at a time. The calls take the server about 3 ms for
+// each 1000 waits.
 void CheckDurableWaits(
     std::shared_ptr<WaitStore> store, const std::string& name,
     const DurableCheckOptions& options,
@@ -304,8 +305,8 @@ struct DurableMoveReport {
   // died have ended; let a worker deliver the undelivered ones.
   int64_t held = 0;
   int64_t undelivered = 0;
-  // Keys, at most 1000, of waits that stay because the other store has one with
-  // the key and with other args.
+  // Keys, at most 1000, of waits that stay because the other store has a wait
+  // with the same key but different args.
   std::vector<std::string> conflicts;
 };
 
@@ -315,14 +316,14 @@ struct DurableMoveReport {
 //   waiter::MoveDurableWaits(redis, postgres, "instance-running",
 //                            {.space = "prod"}, [](auto report) { ... });
 //
-// The store that they leave must have no live workers; the other one may. A
-// move that was interrupted leaves each wait in one store or in both, and the
-// next move completes it; workers would poll some of the waits that stay before
-// their time. Results that were delivered and notifications are not moved.
+// `from` must have no live workers; `to` may. An interrupted move leaves each
+// wait in one store or both, and the next move completes it; in between,
+// workers of `from` would poll some waits early. Delivered results and
+// notifications are not moved.
 //
 // Calls back once, as the functions of `DurableClient` do, with the same
-// errors, kFailedPrecondition if there are workers, kNotFound for an unknown
-// name, and kInvalidArgument if both stores are the same one.
+// errors, kFailedPrecondition if `from` has workers, kNotFound for an unknown
+// name, and kInvalidArgument if both stores are the same.
 void MoveDurableWaits(
     std::shared_ptr<WaitStore> from, std::shared_ptr<WaitStore> to,
     const std::string& name, const DurableMoveOptions& options,

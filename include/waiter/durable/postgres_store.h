@@ -1,16 +1,17 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The store of durable waits in a PostgreSQL database, for the processes of
-// many machines:
+// Stores durable waits in a PostgreSQL database, for processes on many
+// machines:
 //
 //   absl::StatusOr<std::shared_ptr<waiter::WaitStore>> store =
 //       waiter::MakePostgresWaitStore("postgres://app@db/app");
 //   if (!store.ok()) return store.status();
 //   auto client = waiter::DurableClient::Make(*store, {.space = "prod"});
 //
-// To enqueue a wait in a transaction of your program, so that the wait exists
-// if and only if your own rows do, run `PostgresEnqueue` with your own driver:
+// To enqueue a wait in your program's own transaction, so that the wait exists
+// if and only if your rows do, run the statement of `PostgresEnqueue` with your
+// driver:
 //
 //   waiter::SqlStatement enqueue = *waiter::PostgresEnqueue(
 //       "prod", "order-shipped", {.key = "17", .args = "eu-west-1"});
@@ -19,8 +20,8 @@
 // or, from any language, `SELECT waiter.enqueue('prod', 'order-shipped',
 // '17')`.
 //
-// Your program links libpq 14 or newer; the server is PostgreSQL 13 or newer.
-// docs/durable.md describes the tables and the effects of failures.
+// Your program must link libpq 14 or newer; the server must be PostgreSQL 13 or
+// newer. docs/durable.md describes the tables and the effects of failures.
 
 #ifndef WAITER_DURABLE_POSTGRES_STORE_H_
 #define WAITER_DURABLE_POSTGRES_STORE_H_
@@ -44,22 +45,22 @@ namespace waiter {
 
 struct PostgresStoreOptions {
   // The schema with the tables, which is created if it is missing. 1 to 63 of
-  // a-z, 0-9 and _, without a digit in front.
+  // the characters a-z, 0-9 and _, not beginning with a digit.
   std::string schema = "waiter";
 
   // Time limit of a request, from the call to the reply. Within [100ms, 10min].
-  // If it passes before the request is sent, the error is kAborted, and
-  // kUnavailable otherwise.
+  // If it passes before the request is sent, the error is kAborted, otherwise
+  // kUnavailable.
   Duration call_timeout = absl::Seconds(5);
 
   // Whether each transaction is on the server's disk when its callback runs, as
-  // far as the server's own settings say so. If not (synchronous_commit=off),
-  // the server's crash loses the transactions of the last 0.6 s.
+  // far as the server's own settings allow. If false (synchronous_commit=off),
+  // a crash of the server loses the transactions of the last 0.6 s.
   bool syncs = true;
 };
 
-// A statement of SQL and the values of $1, $2 and so on. Bytes are written as
-// PostgreSQL reads them as text, such as `\x6162`.
+// An SQL statement and the values of $1, $2 and so on. Bytes are in
+// PostgreSQL's text format, such as `\x6162`.
 struct SqlStatement {
   std::string sql;
   std::vector<std::optional<std::string>> parameters;  // Unset: NULL.
@@ -70,13 +71,13 @@ struct SqlStatement {
 // `DurableClientOptions::max_pending` does not limit these waits. No worker
 // polls the wait before a client or worker has used the name.
 //
-// kInvalidArgument if the request, a name or the schema is out of range.
+// Returns kInvalidArgument if the request, a name or the schema is invalid.
 absl::StatusOr<SqlStatement> PostgresEnqueue(
     std::string_view space, std::string_view name,
     const DurableRequest& request, std::string_view schema = "waiter");
 
-// Return the statement that asks that a wait ends as cancelled, or that it is
-// polled immediately. It does nothing if there is no such wait.
+// Return the statement that asks that a wait end as cancelled, or be polled
+// immediately. It has no effect if the wait does not exist.
 absl::StatusOr<SqlStatement> PostgresCancel(std::string_view space,
                                             std::string_view name,
                                             std::string_view key,
@@ -88,14 +89,15 @@ absl::StatusOr<SqlStatement> PostgresNotify(std::string_view space,
 
 // Returns the script that creates the schema and its tables, or updates older
 // ones, in one transaction. A store runs it if its role has the rights; if not,
-// an administrator must run it. kInvalidArgument if `schema` is not a valid
-// name.
+// an administrator must run it. Returns kInvalidArgument if `schema` is
+// invalid.
 absl::StatusOr<std::string> PostgresStoreSchema(
     std::string_view schema = "waiter");
 
 namespace internal {
 
-// Like `waiter::MakePostgresWaitStore`, with another libpq than the linked one.
+// Like `waiter::MakePostgresWaitStore`, but with `library` instead of the
+// linked libpq.
 absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
     const PostgresLibrary& library, const std::string& url,
     const PostgresStoreOptions& options);
@@ -104,21 +106,22 @@ absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
 
 #ifdef WAITER_HAS_LIBPQ_HEADER
 
-// Connects in the background, and again whenever the connection breaks. `url`
-// is a connection string of libpq: a URL, or words such as "host=/tmp
-// dbname=app"; libpq takes the rest from the environment, such as PGPASSWORD.
-// With several hosts, add target_session_attrs=read-write. Does not block, but
-// libpq may block the store's thread, and with it the destruction of the store,
-// while it looks up the address of a host.
+// Connects in the background, and reconnects whenever the connection breaks.
+// `url` is a libpq connection string: a URL, or keywords such as "host=/tmp
+// dbname=app"; libpq takes the rest from environment variables such as
+// PGPASSWORD. With several hosts, add target_session_attrs=read-write. Does not
+// block, but libpq may block the store's thread, and with it the destruction of
+// the store, while it looks up the address of a host.
 //
 // The store has one thread and one connection, which it does not share and
-// whose session has no state. PgBouncer may be between, even with
+// whose session holds no state. PgBouncer may be in between, even with
 // pool_mode=transaction.
 //
-// kInvalidArgument for options; kFailedPrecondition if libpq is too old. All
-// else is an error of the requests: kFailedPrecondition if the tables are of a
-// newer version, or the server is read-only; kPermissionDenied and
-// kUnauthenticated as the server says; kAborted for temporary errors.
+// Returns kInvalidArgument for invalid options, and kFailedPrecondition if
+// libpq is too old. Requests return all other errors: kFailedPrecondition if
+// the tables are of a newer version or the server is read-only,
+// kPermissionDenied and kUnauthenticated from the server, and kAborted for
+// temporary errors.
 inline absl::StatusOr<std::shared_ptr<WaitStore>> MakePostgresWaitStore(
     const std::string& url, const PostgresStoreOptions& options = {}) {
   return internal::MakePostgresWaitStore(internal::LinkedPostgres(), url,

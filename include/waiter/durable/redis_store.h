@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The store of durable waits on a Redis or Valkey server, 7.0 or newer:
+// Stores durable waits on a Redis or Valkey server, 7.0 or newer:
 //
 //   auto client = waiter::RedisClient::Make(
 //       "redis://10.0.0.5", {.call_timeout = absl::Seconds(5)});
@@ -10,10 +10,10 @@
 //
 // A `RedisCluster` (redis/client.h) also works. One store, with its
 // connections, serves all names of a process. Its keys begin with
-// "waiter:{SPACE/NAME/PARTITION}:". The server is the only memory of the waits:
-// run it with `appendonly yes` and `maxmemory-policy noeviction`;
-// docs/durable.md lists the losses otherwise. A server whose policy evicts keys
-// without a time to live is refused.
+// "waiter:{SPACE/NAME/PARTITION}:". Waits are stored nowhere else, so run the
+// server with `appendonly yes` and `maxmemory-policy noeviction`;
+// docs/durable.md lists what is lost otherwise. A server whose policy evicts
+// keys without a time to live is refused.
 
 #ifndef WAITER_DURABLE_REDIS_STORE_H_
 #define WAITER_DURABLE_REDIS_STORE_H_

@@ -9,10 +9,10 @@
 //                [](const absl::StatusOr<ClaimReply>& reply) { ... });
 //
 // Waits of the same name are divided into partitions, by their keys. A pending
-// wait has a due time, a number: from that time on, any worker may claim it.
-// While a worker holds the wait, the due time is the end of the worker's lease,
-// so the waits of a worker that died become due on their own. The number is
-// also the fencing token: only a worker that knows it can modify the wait.
+// wait has a number, its due time, after which any worker may claim it. While a
+// worker holds the wait, the due time is the end of the worker's lease, so a
+// dead worker's waits become due on their own. The number is also the fencing
+// token: only a worker that knows it can modify the wait.
 //
 // All times are on the store's clock, in microseconds since 1970.
 
@@ -32,15 +32,15 @@
 
 namespace waiter {
 
-// One of the partitions of the waits of a name. A `space` separates programs
-// that use one server.
+// One partition of the waits of a name. A `space` separates programs that use
+// one server.
 struct WaitPartition {
   std::string space = {};
   std::string name = {};
   int index = 0;
 };
 
-// The first byte of a record. A store reads nothing else of it.
+// The first byte of a record, and the only part that a store reads.
 enum class WaitPhase : char {
   kPending = '0',    // Being polled.
   kEnded = '1',      // Its result is recorded, but not delivered yet.
@@ -50,11 +50,11 @@ enum class WaitPhase : char {
 // A wait that a worker claimed.
 struct ClaimedWait {
   std::string key = {};
-  // The phase, the time at which the wait was enqueued in decimal digits, a
-  // space, and the bytes that `Enqueue` or the last holder wrote.
+  // The phase, the time of the enqueue in decimal digits, a space, and the
+  // bytes that `Enqueue` or the last holder wrote.
   std::string record = {};
   std::string args = {};
-  // Number of holders that vanished since a holder last wrote the record, and
+  // Numbers of holders that vanished since a holder last wrote the record, and
   // of polls that began with `Mark` and never ended.
   int64_t crashes = 0;
   int64_t marks = 0;
@@ -64,7 +64,7 @@ struct ClaimedWait {
 
 struct ClaimRequest {
   WaitPartition partition = {};
-  int64_t most = 0;      // Largest number of waits to claim, at least 1.
+  int64_t most = 0;      // Maximum number of waits, at least 1.
   int64_t lease_us = 0;  // At least 1000.
 };
 
@@ -76,7 +76,7 @@ struct ClaimReply {
   // When the first of the remaining waits can be claimed. Unset if no others
   // exist, or if `most` were claimed and more may be due.
   std::optional<int64_t> next_us = {};
-  std::vector<ClaimedWait> waits = {};  // Those longest overdue come first.
+  std::vector<ClaimedWait> waits = {};  // The longest overdue first.
 };
 
 enum class SettleAction : char {
@@ -97,7 +97,7 @@ struct SettleItem {
   int64_t delay_us = 0;
   // Empty to leave the record as it is.
   std::string record = {};
-  std::string value = {};   // With `kEnd` and `kEndUnheard` of a success.
+  std::string value = {};   // Of a success, with `kEnd` and `kEndUnheard`.
   std::string reason = {};  // With `kEnd` and `kEndUnheard`; for `Stats`.
 };
 
@@ -132,7 +132,7 @@ struct EnqueueItem {
 
 struct EnqueueRequest {
   WaitPartition partition = {};
-  int64_t most_pending = 0;  // Limit for the partition; more are refused.
+  int64_t most_pending = 0;  // Limit for the partition; more waits are refused.
   std::vector<EnqueueItem> items = {};
 };
 
@@ -152,8 +152,8 @@ enum class WaitSignal : char {
 
 // `kCancel` and `kNotify` have no effect on waits that are not pending. A wait
 // that no worker holds becomes due immediately, and a held one as soon as it is
-// released. The next claim passes the signal to the holder, and if that worker
-// vanishes, later claims pass it to the next one.
+// released. The next claim passes the signal to its worker, and if that worker
+// vanishes, later claims pass it on.
 struct SignalRequest {
   WaitPartition partition = {};
   std::vector<std::string> keys = {};
@@ -166,7 +166,8 @@ struct StoredWait {
   std::string record = {};  // Empty if there is no such wait.
   std::string args = {};
   std::string value = {};
-  // Its due time: odd while it is held. Unset once its result was delivered.
+  // The due time; odd while the wait is held. Unset once the result was
+  // delivered.
   std::optional<int64_t> due_us = {};
   bool is_cancelled = false;
 
@@ -186,8 +187,8 @@ struct WaitStats {
   std::optional<int64_t> next_us = {};  // The earliest due time.
   int64_t kept = 0;                     // Delivered results that are kept.
   int64_t polls = 0;                    // Since the partition was created.
-  // Counts since then: "enqueued", "orphans" (waits whose record was lost), and
-  // each reason for which waits ended.
+  // Counts since the partition's creation: "enqueued", "orphans" (waits whose
+  // record was lost), and each reason for an end.
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 
@@ -224,7 +225,7 @@ struct CheckReply {
   int64_t fence = 0;
   int64_t enqueued = 0;
   int64_t ended = 0;
-  int64_t orphans = 0;  // Waits that were dropped without a record.
+  int64_t orphans = 0;  // Waits dropped because they had no record.
 };
 
 struct ExamineRequest {
@@ -234,7 +235,7 @@ struct ExamineRequest {
   // faulty waits due immediately.
   bool repairs = false;
   // With `repairs`: corrects the counters. A positive number is added to the
-  // orphans, and a negative one, without its sign, to the enqueued waits.
+  // orphans, the absolute value of a negative one to the enqueued waits.
   int64_t missing = 0;
 };
 
@@ -249,13 +250,13 @@ struct WaitServer {
   std::string description = {};  // "Redis 7.0.15, noeviction, ...".
   // Settings that endanger waits, each as a sentence that says what to do.
   std::vector<std::string> faults = {};
-  // Whether the other calls can work there at all.
+  // Whether the server can answer other calls.
   bool is_usable = true;
 };
 
 // Thread-safe. Requests never block, and each is answered exactly once, even if
 // the store is unreachable or is destroyed. Callbacks and timers run one at a
-// time, under no lock, and never before the function that they were passed to
+// time, without a lock, and never before the function that they were passed to
 // has returned. They must return soon.
 //
 // The error kUnavailable means that the outcome is not known. All other errors
@@ -281,8 +282,8 @@ class WaitStore {
   virtual void Get(WaitPartition partition, std::vector<std::string> keys,
                    Callback<std::vector<StoredWait>> callback) = 0;
 
-  // One step through all waits. Begin with the cursor "0", pass the returned
-  // cursor to the next step, and stop when "0" returns. A wait may come twice.
+  // One step through all waits. Begin with the cursor "0", pass each returned
+  // cursor to the next step, and stop when it is "0". A wait may appear twice.
   struct ScanReply {
     std::string cursor = {};
     std::vector<StoredWait> waits = {};
@@ -292,7 +293,7 @@ class WaitStore {
 
   virtual void Stats(WaitPartition partition, Callback<WaitStats> callback) = 0;
 
-  // For a wait whose polls may kill their worker. If a poll begins, returns the
+  // For a wait whose polls may kill their worker. If `begins`, returns the
   // number of polls that began and never ended, including this one. Otherwise
   // sets this number and the wait's `crashes` to zero, and returns zero.
   virtual void Mark(WaitPartition partition, std::string key, bool begins,
@@ -312,7 +313,7 @@ class WaitStore {
   virtual void Describe(std::string space, Callback<WaitSpace> callback) = 0;
 
   // For `CheckDurableWaits`. Begin with an empty cursor. A wait that changes
-  // between two steps may be missing, or come twice.
+  // between two steps may be missing, or appear twice.
   virtual void Check(WaitPartition partition, std::string cursor,
                      Callback<CheckReply> callback) = 0;
   // Returns the faults of these keys, as they were before any repair.

@@ -18,9 +18,9 @@
 //   if (!status.ok()) return status;
 //   (*waits)->Start();
 //
-// The store decides which worker may poll a wait, by its own clock, for the
-// time of a lease. Between two polls that are far apart no worker holds the
-// wait. A poll counts only if the worker still holds the wait then; so each
+// By its own clock, the store decides which worker may poll a wait for the time
+// of a lease. Between two polls that are far apart, no worker holds the wait. A
+// poll counts only if the worker still holds the wait when it ends, so each
 // wait has one result, which is delivered at least once. docs/durable.md lists
 // the guarantees, and the effects of failures.
 //
@@ -53,24 +53,24 @@ namespace waiter {
 
 struct MetricFamily;
 
-// A poll of one wait. The views, and the context, are valid during the call.
+// A poll of one wait. The views and the context are valid only during the call.
 struct DurablePoll {
   std::string_view name;
   std::string_view key;
   std::string_view args;  // As they were enqueued.
   const PollContext& context;
-  // Fencing token, which grows with each holder of the wait. Hand it to the
-  // system that the poll changes, so that a late poll of an earlier holder can
-  // be refused there.
+  // Fencing token, which grows with each holder of the wait. Pass it to the
+  // system that the poll changes, so that the system can refuse a late poll of
+  // an earlier holder.
   int64_t fence;
   // Holders that vanished since a holder last wrote to the store: killed in a
   // poll of this wait, killed for another reason, or cut off.
   int64_t crashes = 0;
 };
 
-// A status function that polls one wait at a time. Called on the threads of the
-// worker, also on several at the same time. A success carries the bytes that
-// are the result, at most 64 KiB.
+// A status function that polls one wait at a time. Called on the worker's
+// threads, possibly several at the same time. The value of a success is the
+// result, at most 64 KiB.
 //
 //   [&](const waiter::DurablePoll& poll) -> waiter::Poll<std::string> {
 //     return Ask(poll.key, poll.context);
@@ -89,7 +89,7 @@ using DurableFunction = std::function<Poll<std::string>(const DurablePoll&)>;
 using DurableAsyncFunction =
     std::function<void(const DurablePoll&, PollCompletion<std::string>)>;
 
-// One wait of a call for many. Equal if the keys are; the keys of one call are
+// A wait in a `DurableBatchCall`. Equal if the keys are; keys of one call are
 // distinct.
 struct DurableKey {
   std::string key = {};
@@ -113,10 +113,10 @@ using DurableBatchCall =
     std::function<absl::StatusOr<BatchAnswer<std::string, std::string>>(
         absl::Span<const DurableKey>)>;
 
-// Takes results. Called with each result until it returns OK for it. It is
-// called again after a crash, after an error (1 s later, up to 5 min), and if
-// it is not known whether the store recorded the delivery. It must be
-// idempotent: equal results have equal idempotency keys.
+// Takes results. Called with each result until it returns OK: again after a
+// crash, after an error (in 1 s, growing to 5 min), and if it is unknown
+// whether the store recorded the delivery. It must be idempotent: each result
+// has a unique idempotency key.
 using DurableHandler = std::function<absl::Status(const DurableResult&)>;
 
 namespace internal {
@@ -128,35 +128,37 @@ struct DurableWaitsOptions {
   // characters A-Z, a-z, 0-9, `_`, `.` and `-`. Names have the same form.
   std::string space = "default";
 
-  // Id of this worker, of the same characters; empty for a random one. Ids
+  // Id of this worker, made of the same characters; empty for a random one. Ids
   // decide which worker claims most often from which partition. Workers with
-  // the same id claim from the same, which costs calls and breaks nothing.
+  // the same id claim from the same partitions, which costs calls but is
+  // harmless.
   std::string worker = {};
 
-  // Threads that poll, and deliver results. Zero: `RunDue` does that.
+  // Threads that poll and deliver results. Zero: `RunDue` does both.
   int threads = 1;
 
-  // Parts into which the waits of a name are divided, for all workers and
-  // clients of a space alike. Within [1, 4096]. At most 100,000 waits in each
-  // are fine; an idle worker asks for each of them a few times per second.
+  // Number of parts into which the waits of a name are divided; must be the
+  // same for all workers and clients of a space. Within [1, 4096]. Up to
+  // 100,000 waits in each are fine; an idle worker checks each part a few times
+  // per second.
   int64_t partitions = 16;
 
-  // How long a claim counts. Within [2s, 10min]. A third of it is how long a
-  // delay must be for the wait to be given back, how often held waits are
-  // renewed, and how long before its end polls stop.
+  // How long a claim is valid. Within [2s, 10min]. Held waits are renewed every
+  // third of it; a wait with a longer delay is given back; and no poll begins
+  // in the last third.
   Duration lease = absl::Seconds(15);
 
-  // Maximum number of waits that this worker holds, and claims in one call. The
-  // first within [1, 1000000], the second within [1, 1000].
+  // Maximum number of waits that this worker holds, within [1, 1000000], and
+  // that it claims in one call, within [1, 1000].
   int64_t max_held = 10'000;
   int64_t claim_batch = 250;
 
-  // How long results are kept, so that `Get` finds them and an equal `Enqueue`
-  // does not wait again. Within [0, 100 days].
+  // How long results are kept, so that `Get` finds them and an `Enqueue` with
+  // the same key does not wait again. Within [0, 100 days].
   Duration retain = absl::Hours(24);
 
-  // A wait fails after this number of polls that killed their process. Within
-  // [1, 100].
+  // After two crashes, a wait is polled alone. It fails after this number of
+  // such polls that killed their process. Within [1, 100].
   int64_t max_crashes = 3;
 };
 
@@ -182,21 +184,21 @@ struct DurableWaitsState {
   int64_t polls = 0;
   int64_t ended = 0;       // Results that were recorded.
   int64_t delivered = 0;   // Results whose delivery was recorded.
-  int64_t lost = 0;        // Waits that another worker had claimed.
-  int64_t unreadable = 0;  // Records of newer builds, or damaged.
-  // Last jump of a server's clock by more than a second. Deadlines, and the
-  // times at which waits are due, move by as much.
+  int64_t lost = 0;        // Waits that another worker claimed.
+  int64_t unreadable = 0;  // Records that are damaged or of newer builds.
+  // Last jump of a server's clock by more than a second. It moves deadlines and
+  // due times by as much.
   Duration clock_step = absl::ZeroDuration();
   // Error of the last call of the store. While this worker cannot poll a name,
-  // the reason: kFailedPrecondition if the store has another number of
+  // the reason: kFailedPrecondition if the store has a different number of
   // partitions, or may delete waits.
   absl::Status last_error;
 };
 
 // A worker. Thread-safe, except for `RunDue`.
 //
-// A child of fork(2) may only destroy its copy, for example by exit(3), which
-// gives back no waits of the parent, and does the same with copies of stores
+// A child of fork(2) may only destroy its copy, for example by exit(3); this
+// gives back none of the parent's waits. The same applies to copies of stores
 // and clients.
 class DurableWaits {
  public:
@@ -204,20 +206,20 @@ class DurableWaits {
   static absl::StatusOr<std::unique_ptr<DurableWaits>> Make(
       std::shared_ptr<WaitStore> store, const DurableWaitsOptions& options);
 
-  // Waits for the polls in flight, and gives all waits back, but does not wait
-  // for the store to record that: if it does not, their leases must end first.
-  // To avoid that, call `Drain` before.
+  // Waits for polls in flight and gives all waits back, but does not wait for
+  // the store to confirm: until it does, or their leases end, no worker can
+  // claim them. To avoid that, call `Drain` first.
   ~DurableWaits();
 
   DurableWaits(const DurableWaits&) = delete;
   DurableWaits& operator=(const DurableWaits&) = delete;
 
-  // Adds a name, before `Start`. Without a handler, results are only kept for
-  // `Get`. `policy` applies to all waits of the name, and a new one also to
-  // pending waits, except for their deadlines. They share its rate limiter. Its
-  // observer sees a wait each time that this worker holds it, from `OnStart` to
-  // `OnDone`. It sees the attempts and the time of the whole wait, and the
-  // reason `kCancelled` if the worker gives the wait back. Returns
+  // Adds a name; call it before `Start`. Without a handler, results are only
+  // kept for `Get`. `policy` applies to all waits of the name, which share its
+  // rate limiter. A new policy also applies to pending waits, except for their
+  // deadlines. Each time that this worker holds a wait, the observer sees it
+  // from `OnStart` to `OnDone`, with the attempts and time of the whole wait,
+  // and the reason `kCancelled` if the worker gives it back. Returns
   // kInvalidArgument for invalid arguments, and kAlreadyExists for a name that
   // was added before.
   absl::Status Register(const std::string& name, WaitOptions policy,
@@ -231,7 +233,7 @@ class DurableWaits {
                              DurableHandler handler = nullptr,
                              const DurableNameOptions& options = {});
 
-  // The same, with calls for many waits, as by a `BatchPoller`.
+  // The same, with calls for many waits, as with a `BatchPoller`.
   absl::Status RegisterBatch(const std::string& name, WaitOptions policy,
                              DurableBatchCall call,
                              const BatchOptions& batches = {},
@@ -241,16 +243,16 @@ class DurableWaits {
   // Begins to claim waits.
   void Start();
 
-  // Claims no more and gives all waits back, each after its poll or delivery in
+  // Stops claiming and gives all waits back, each after its poll or delivery in
   // flight. Then waits until the store no longer counts this worker. Returns
-  // whether it holds no waits now, at the latest after `limit`. Without
-  // threads, call `RunDue` elsewhere at the same time, or pass zero and call it
+  // within `limit`, with true if the worker holds no waits. Without threads,
+  // call `RunDue` elsewhere at the same time, or pass zero and call it
   // afterwards.
   bool Drain(Duration limit);
 
   DurableWaitsState State() const;
 
-  // As `WaitEngine::RunDue`, without threads.
+  // As `WaitEngine::RunDue`, for a worker without threads.
   MonotonicTime RunDue();
 
  private:
@@ -272,12 +274,12 @@ class DurableWaits {
 //   waiter.durable.worker.claimed, .polls, .ended, .delivered, .lost,
 //     .unreadable        counters since the start of the worker
 //   waiter.durable.worker.clock_step   seconds
-//   waiter.durable.worker.failing      1 if `last_error` is not OK, or 0
+//   waiter.durable.worker.failing      1 if `last_error` is not OK, else 0
 std::vector<MetricFamily> DurableMetrics(
     const std::vector<std::pair<std::string, DurableWaitsState>>& workers);
 
-// Returns the metrics of names, with the label `name`. They come from any
-// process that asks the store for them; one process is enough:
+// Returns the metrics of names, with the label `name`. Any process can ask the
+// store for the values; one is enough:
 //
 //   client->Stats("jobs", [&](absl::StatusOr<waiter::DurableStats> stats) {
 //     if (stats.ok()) {

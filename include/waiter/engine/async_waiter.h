@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Waits whose status function does not return its answer but takes a
-// completion, as asynchronous clients need it:
+// completion, for asynchronous clients:
 //
 //   waiter::AsyncWaiter wait_until_running(
 //       [&](waiter::PollCompletion<Instance> done) {
@@ -26,7 +26,7 @@
 //
 // If no copy of the completion is ever called, the poll has no answer: the wait
 // ends at its deadline or when it is cancelled, and not before. A poll that
-// starts at the deadline gets the time that `PollContext::timeout` says.
+// starts at the deadline gets the time in `PollContext::timeout`.
 
 #ifndef WAITER_ENGINE_ASYNC_WAITER_H_
 #define WAITER_ENGINE_ASYNC_WAITER_H_
@@ -63,10 +63,10 @@ class PollCompletion {
       : ticket_(std::move(ticket)) {}
 
   // Ends the poll with `answer`, of any type that a status function with a
-  // value of type `T` may return (classify.h). Only the first call for a
-  // poll counts. Hands the answer to the engine's thread and returns; takes a
-  // lock for a short time, and runs neither callbacks nor polls. The time of
-  // the call is the end of the poll.
+  // value of type `T` may return (classify.h). Only the first call for a poll
+  // counts. Hands the answer to the engine's thread and returns; briefly takes
+  // a lock, and runs neither callbacks nor polls. The time of the call is the
+  // end of the poll.
   template <internal::AnswerFor<T> Answer>
   void operator()(Answer&& answer) const {
     auto given = std::make_unique<internal::EngineValueAnswer<T>>();
@@ -151,8 +151,8 @@ concept AsyncStatusFunction = requires {
 //
 // Objects to which the function refers must outlive the wait, which ends when
 // its `WaitHandle` is destroyed. A client call that the function started may
-// outlive the wait, so its callback must not refer to objects that end with the
-// wait. Calling the completion is always safe.
+// outlive the wait, so its callback must not refer to objects destroyed with
+// the wait. Calling the completion is always safe.
 template <typename F>
 class AsyncWaiter {
   static_assert(AsyncStatusFunction<F>,

@@ -93,8 +93,9 @@ namespace waiter {
 template <typename Key, typename T = void>
 using BatchAnswer = absl::flat_hash_map<Key, Poll<T>>;
 
-// Returns an answer with `poll` for each of `keys`, where an `absl::Status` for
-// the whole call cannot say enough, such as the time that a server asks for:
+// Returns an answer with `poll` for each of `keys`. Use it when an
+// `absl::Status` for the whole call cannot say enough, such as a server's
+// `retry_after`:
 //
 //   if (response.code == 429) {
 //     return waiter::AnswerForAll<Instance>(
@@ -117,7 +118,7 @@ class RateLimiter;
 // `window` to the delay that you accept for fewer calls. Invalid options end
 // every wait of the poller with kInvalidArgument.
 //
-// Waits that keep in step, for example because they start together and have no
+// Waits that stay in step, for example because they start together without
 // jitter, need no window: a call holds the keys that are due at the same
 // moment.
 //
@@ -148,30 +149,29 @@ struct BatchOptions {
   Duration window = absl::ZeroDuration();
 
   // Every call passes this limiter once, with any number of keys. Null: no
-  // limit. Other pollers may share it, and waits of other policies
-  // (`BudgetOptions::rate_limiter`). A wait of this poller must not have the
-  // same limiter, which would also count its keys: it ends with
+  // limit. Other pollers, and waits of other policies
+  // (`BudgetOptions::rate_limiter`), may share it. A wait of this poller with
+  // the same limiter, which would also count its keys, ends with
   // kInvalidArgument.
   //
   // While a call waits for its turn, further keys join it until it is full.
   // Calls begin in the order in which they were due, and may be in flight at
-  // the same time. The time until a call begins counts as time of its polls. A
-  // key may leave the call until then: a stop ends its wait immediately, and so
+  // the same time. The time until a call begins counts toward its polls. A key
+  // may leave the call before then: a stop ends its wait immediately, and so
   // does its deadline, as if the server did not answer. A poll that begins at
   // the deadline has `PollContext::timeout` for its call to begin.
   //
-  // After a call, the poller updates the limiter once: throttled if the call
-  // returns kResourceExhausted or throttles one of its keys. A `retry_after`
-  // delays only the key whose answer has it; the limiter delays all calls that
-  // follow.
+  // After each call, the poller updates the limiter once, as throttled if the
+  // call returns kResourceExhausted or throttles a key. A `retry_after` delays
+  // only the key whose answer has it; the limiter delays all calls that follow.
   std::shared_ptr<RateLimiter> rate_limiter = nullptr;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const BatchOptions& options);
 
-// Starts waits that share calls, by the requirements of `BatchAnswer` on `Key`
-// and `T`. Thread-safe. Several pollers may share an engine.
+// Starts waits that share calls. `Key` and `T` must meet `BatchAnswer`'s
+// requirements. Thread-safe. Several pollers may share an engine.
 template <typename Key, typename T = void>
 class BatchPoller {
  public:
@@ -182,10 +182,10 @@ class BatchPoller {
   // from the answer is not ready. An entry for a key that was not in the call
   // is ignored.
   //
-  // An error that the call returns is throttling for each of its keys if the
-  // code is kResourceExhausted, otherwise a server error. An exception is also
-  // a server error. So a failed call does not end its waits, unless the error
-  // is the limit of another wait (`LimitOf`). If the call can never succeed,
+  // An error that the call returns counts for its keys as throttled if it is
+  // kResourceExhausted, otherwise as a server error. An exception is also a
+  // server error. So a failed call does not end its waits, unless the error is
+  // the limit of another wait (`LimitOf`). If the call can never succeed,
   // answer `Failed(error)` for its keys instead.
   //
   // Runs on a thread of the engine or on its executor, as synchronous status
@@ -193,7 +193,7 @@ class BatchPoller {
   // concurrently.
   using Call = internal::BatchCall<Key, T>;
 
-  // `engine` must outlive the calls of `Start`. Never fails: if `options` are
+  // `engine` must outlive calls to `Start`. Never fails: if `options` are
   // invalid or `call` is empty, every wait ends with kInvalidArgument.
   BatchPoller(WaitEngine& engine, Call call, BatchOptions options = {})
       : engine_(engine),
@@ -212,7 +212,7 @@ class BatchPoller {
 
   // Starts a wait for `key`, as `WaitEngine::Start` does. If `absl::StrCat`
   // takes a `Key`, the name of the wait is the name of the policy and the key,
-  // unless `options` has another one.
+  // unless `options` has a name.
   //
   // A poll of this wait joins the next call. It lasts from then to the end of
   // the call, and the wait awaits it even beyond the deadline, except while a
@@ -244,7 +244,7 @@ class BatchPoller {
 
   // Returns a wait for `key` that is not started yet, for a coroutine or a
   // group on the same engine. Start it soon: to decide whether the wait can
-  // await the end of a window, the poller counts its deadline from this call.
+  // await the end of a window, the poller counts the deadline from this call.
   // The wait can be moved but not copied. `policy` must not be null.
   AsyncWaiter<internal::BatchedKey<Key, T>> Prepare(
       Key key, std::shared_ptr<const WaitPolicy> policy) {

@@ -159,23 +159,23 @@ class [[nodiscard]] WaitAwaiter {
   std::optional<waiter::stop_callback<Cancel>> on_stop_;
 };
 
-// A wait that has not begun, as `Await` returns it. Nothing happens before it
-// is awaited, once, as an rvalue. Destroying it without awaiting it has no
+// A wait that has not begun, as `Await` returns it. It must be awaited as an
+// rvalue and only once; nothing happens before. Destroying it unawaited has no
 // effect.
 //
 //   auto later = waiter::Await(engine, std::move(wait));
 //   waiter::WaitResult<Instance> got = co_await std::move(later);
 //
-// Movable, and copyable if the status function is. `engine` must exist when it
-// is awaited.
+// Movable, and copyable if the status function is. `engine` must exist at the
+// `co_await`.
 //
 // While it is awaited, the status function is in the coroutine's frame, so a
-// wait without its own name needs no memory but its place in the engine.
-// Destroying a suspended coroutine cancels the wait as the destructor of a
-// `WaitHandle` does: it blocks while the status function runs on another
-// thread, and the coroutine is not resumed. As for any coroutine, it must not
-// be destroyed while it may be resumed: destroy it on the engine's only thread,
-// or where no wait of it can end.
+// wait without its own name needs only its place in the engine. Destroying a
+// suspended coroutine cancels the wait as the destructor of a `WaitHandle`
+// does: it blocks while the status function runs on another thread, and the
+// coroutine is not resumed. As for any coroutine, it must not be destroyed
+// while it may be resumed: destroy it on the engine's only thread, or when none
+// of its waits can end.
 template <typename W>
 class [[nodiscard]] WaitAwaitable {
  public:
@@ -201,11 +201,11 @@ class [[nodiscard]] WaitAwaitable {
 //
 // The coroutine continues on the engine's thread, even if it was started on
 // another one. Until it suspends again or ends, it holds up the other waits of
-// that thread, and it must not destroy the engine. A request of `stop` ends the
-// wait as `WaitHandle::Cancel` does. An exception of the status function or the
+// that thread, and it must not destroy the engine. A stop request ends the wait
+// as `WaitHandle::Cancel` does. An exception of the status function or the
 // executor is thrown from the `co_await`. If the engine is destroyed, the
-// coroutine continues with the reason `kShutDown`. A coroutine that then
-// continues awaiting waits is resumed 32 times more, and then never again (see
+// coroutine continues with the reason `kShutDown`. A coroutine that then keeps
+// awaiting waits is resumed 32 more times, and then never again (see
 // `~WaitEngine`).
 template <typename W>
 WaitAwaitable<W> Await(WaitEngine& engine, W waiter,
@@ -321,17 +321,17 @@ class [[nodiscard]] WaitGroupAwaitable {
   WaitGroupOptions options_;
 };
 
-// Functions that return awaitables. These start `waits`, of type `Waiter` or
+// The functions below return awaitables that start `waits`, of type `Waiter` or
 // `AsyncWaiter`, and resume the coroutine with a vector of their results once
-// all have ended, cancelled ones included. The report of a wait has the
-// exception of its status function; `co_await` does not throw it. Otherwise
-// they behave as `Await`.
+// all have ended, cancelled ones included. A status function's exception is in
+// its wait's report; `co_await` does not throw it. Otherwise, they behave like
+// `Await`.
 //
-// `options` has a stop token and names for the waits, as for a `WaitGroup`; a
-// stop token alone also works. The last three set `successes_required`.
+// `options` takes a stop token and names, as for a `WaitGroup`; a stop token
+// alone also works. The last three functions set `successes_required`.
 
-// Awaits the waits as a `WaitGroup` with `options` does: without any, the end
-// of every wait, in success or not.
+// Awaits the waits as a `WaitGroup` with `options` does: without any, until
+// every wait has ended, successful or not.
 template <typename W>
 WaitGroupAwaitable<W> AwaitEach(WaitEngine& engine, std::vector<W> waits,
                                 WaitGroupOptions options) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Very many waits on few threads: an engine holds a million waits on one
+// Very many waits on few threads. An engine holds a million waits on one
 // thread, and calls back when each ends:
 //
 //   waiter::WaitEngine engine;
@@ -13,8 +13,8 @@
 //
 // Waits with the same options should share a policy (policy.h).
 //
-// A program that has an event loop gives the engine no thread, and runs the
-// waits in the loop:
+// A program with an event loop can run the waits in the loop, without engine
+// threads:
 //
 //   waiter::WaitEngine engine({.threads = 0, .wake = WakeLoop});
 //   ...
@@ -60,14 +60,14 @@
 
 namespace waiter {
 
-// Options of a `WaitEngine` (engine/engine.h). The defaults suit thousands to
-// millions of waits whose polls are quick. Millions of waits take a third less
-// memory with a lean report:
+// Options of a `WaitEngine`. The defaults suit thousands to millions of waits
+// whose polls are quick. Millions of waits take a third less memory with a lean
+// report:
 //
 //   waiter::WaitEngine engine({.report = waiter::ReportLevel::kLean});
 //
-// An event loop that runs the waits itself gets a call when it must look at
-// them again:
+// An event loop that runs the waits itself gets a call when it must run them
+// again:
 //
 //   waiter::WaitEngine engine({.threads = 0, .wake = [&loop, &on_wake] {
 //                                loop.Post(on_wake);  // Calls RunDue.
@@ -81,7 +81,7 @@ namespace waiter {
 //          pool.Schedule(std::move(poll));
 //        }});
 //
-// engine/engine.h is for pools that take `std::function`.
+// `CopyableExecutor` is for pools that take `std::function`.
 
 class Clock;
 
@@ -110,9 +110,8 @@ struct WaitEngineOptions {
   // polls late by 0.6 ms (median), and a poll at a deadline by up to one tick.
   Duration tick = absl::Milliseconds(1);
 
-  // Share of a delay by which it may be longer, so that even a few waits wake
-  // up together. Within [0, 1]. No delay becomes longer than the deadline
-  // allows.
+  // Share by which a delay may be lengthened, so that even a few waits wake up
+  // together. Within [0, 1]. Never lengthens a delay beyond the deadline.
   double relative_slack = 0;
 
   // Part of the report that pending waits keep.
@@ -126,30 +125,29 @@ struct WaitEngineOptions {
   // `PollContext::timeout` later, is given up. A function that runs after its
   // wait or the engine has ended, or again, does nothing.
   //
-  // If the executor destroys a function without running it, as pools do that
-  // shut down, the wait ends with `StopReason::kFailed` and kUnavailable. If
-  // the executor throws before the poll has begun, the wait ends with kUnknown
-  // and that exception. The engine destroys its copies of the executor at its
-  // end.
+  // If the executor destroys a function without running it, as pools that shut
+  // down do, the wait ends with `StopReason::kFailed` and kUnavailable. If the
+  // executor throws before the poll has begun, the wait ends with kUnknown and
+  // that exception. The engine destroys its copies of the executor at its end.
   //
   // Callbacks and asynchronous status functions stay on the engine's thread.
   // Each wait is still polled by one thread at a time. Objects to which the
   // executor refers must outlive the engine.
   std::function<void(absl::AnyInvocable<void()>)> executor = nullptr;
 
-  // Tells the event loop that turns an engine without threads to call
-  // `WaitEngine::RunDue` again, before the time that it returned: a wait was
+  // Tells the event loop of an engine without threads to call
+  // `WaitEngine::RunDue` before the time that it returned, because a wait was
   // started, cancelled, abandoned, told to poll now, or answered. Unset: no
   // calls. Requires `threads` of 0.
   //
-  // Called inside the call that made the request and on its thread, under no
-  // lock of the engine. It may run on several threads concurrently, and on the
-  // thread of the loop. Requests of functions of a wait inside `RunDue` do not
+  // Called inside the call that made the request and on its thread, with no
+  // engine lock held. It may run on several threads concurrently, and on the
+  // thread of the loop. Requests by a wait's functions inside `RunDue` do not
   // call it, because the time that `RunDue` returns accounts for them.
   //
   // Each request is followed by a call, unless one was made or is in progress
   // for an earlier request that no `RunDue` has taken yet. So a million
-  // requests are one call, and there may be a call after which `RunDue` finds
+  // requests cause one call, and there may be a call after which `RunDue` finds
   // nothing to do. A loop that keeps a flag must clear it before `RunDue`, not
   // afterwards.
   //
@@ -158,7 +156,7 @@ struct WaitEngineOptions {
   // destroy the engine, which terminates the program with a message. Nor may it
   // wait for a thread that is inside a function of the engine or its handles,
   // or for a lock that such a thread holds. An exception terminates the
-  // program. The destructor of the engine does not call it, but awaits calls of
+  // program. The destructor of the engine does not call it, but awaits calls on
   // other threads; none comes afterwards. Objects to which it refers must
   // outlive the engine.
   std::function<void()> wake = nullptr;
@@ -175,7 +173,7 @@ struct WaitEngineOptions {
 
   // Makes the delays the same each time, for waits that start and poll in the
   // same order. Unset: they differ each time. `WaitHooks::seed` does the same
-  // for a single wait and wins over this.
+  // for a single wait and overrides this.
   std::optional<uint64_t> seed = std::nullopt;
 
   // Generator from which the engine's thread draws the delays instead. For
@@ -187,7 +185,7 @@ struct WaitEngineOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const WaitEngineOptions& options);
 
-// Makes a `WaitEngineOptions::executor` of a thread pool that takes
+// Makes a `WaitEngineOptions::executor` from a thread pool that takes
 // `std::function`, which cannot hold the polls of an engine directly because
 // they are not copyable:
 //
@@ -195,8 +193,8 @@ absl::Status Validate(const WaitEngineOptions& options);
 //       {.executor = waiter::CopyableExecutor(
 //            [&pool](std::function<void()> poll) { pool.Post(poll); })});
 
-// Returns an executor that hands its functions on to `executor`, each of them
-// copyable. Copies are the same poll: run one of them once, on one thread, as
+// Returns an executor that passes its functions on to `executor` as copyable
+// functions. Copies share one poll: run one of them once, on one thread, as
 // `WaitEngineOptions::executor` says. A poll counts as destroyed without having
 // run when its last copy is destroyed. Costs two allocations for each poll.
 // Returns null if `executor` is.
@@ -214,8 +212,8 @@ inline std::function<void(absl::AnyInvocable<void()>)> CopyableExecutor(
 //   const waiter::EngineStatistics now = engine.statistics();
 //   std::cout << now.pending << " waits, " << now.polls << " polls\n";
 //
-// The rate of polls is the difference of two readings.
-// telemetry/metrics.h exports these values.
+// For the rate of polls, subtract two readings. telemetry/metrics.h exports
+// these values.
 
 // A value: sums over the threads of an engine. They are read one after the
 // other while the engine runs, so they are not from exactly the same moment.
@@ -232,9 +230,9 @@ struct EngineStatistics {
   int64_t polls = 0;
 
   // Lateness of rounds: from the time of the earliest wait's timer, rounded up
-  // to the engine's tick, to the beginning of the round. The lateness of each
-  // round with a timer that was due is in one element of `late_rounds`: the
-  // first whose bound in `kLatenessBounds` it does not exceed, or the last.
+  // to the engine's tick, to the beginning of the round. Each round with a
+  // timer that was due counts in one element of `late_rounds`: the first whose
+  // bound in `kLatenessBounds` its lateness does not exceed, or the last.
   static constexpr std::array<double, 8> kLatenessBounds = {
       0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1};  // Seconds.
   std::array<int64_t, kLatenessBounds.size() + 1> late_rounds = {};
@@ -250,9 +248,9 @@ struct StartOptions {
   // after the handle was destroyed get the name of the policy.
   std::string name = {};
 
-  // A request of a stop ends the wait as `WaitHandle::Cancel` does, also once
-  // it is detached. After an earlier request, the wait ends without a poll.
-  // Takes memory for a stop callback until the wait ends.
+  // A stop request ends the wait as `WaitHandle::Cancel` does, even once
+  // detached. After an earlier request, the wait ends without a poll. Takes
+  // memory for a stop callback until the wait ends.
   waiter::stop_token stop = {};
 
   // The saved wait to resume; see token.h. Empty: a new wait.
@@ -277,16 +275,16 @@ concept WaitBatchCallback = std::copy_constructible<Callback> &&
 };
 
 // Thread-safe, except for `Run` and `RunDue`. Memory grows with the number of
-// pending waits and is reused, but not returned before the engine is destroyed.
+// pending waits and is reused, but not freed until the engine is destroyed.
 //
 // Status functions and callbacks run on a thread of the engine, one at a time
-// on each thread, under no lock, and never inside `Start`. They may start and
-// cancel waits. A function that blocks holds up all waits of its thread: run it
-// on an executor (engine/engine.h), or use an `AsyncWaiter`.
+// on each thread, with no lock held, and never inside `Start`. They may start
+// and cancel waits. A function that blocks holds up all waits of its thread:
+// run it on a `WaitEngineOptions::executor`, or use an `AsyncWaiter`.
 //
-// A child of fork(2) has no threads of its parent's engine. It may destroy its
-// copy of the engine, for example by exit(3), and its copies of handles, whose
-// other calls then do nothing either. This frees no memory of the engine. The
+// A child of fork(2) lacks the threads of its parent's engine. It may destroy
+// its copies of the engine, for example by exit(3), and of handles. This does
+// not free the engine's memory. Other calls on the handles do nothing. The
 // child must not start waits on it, but may make another engine.
 //
 // With several threads, waits are distributed in turn. A wait that is started
@@ -304,13 +302,13 @@ class WaitEngine {
   //
   // While it runs, functions of waits may start and cancel waits, as at other
   // times. A wait that they start ends immediately with `kShutDown` and a
-  // callback. A callback that always starts its wait again is called 32 times
-  // more; the next wait is destroyed without a callback. Other threads may
-  // destroy and cancel handles and answer polls, also afterwards, but must not
+  // callback. A callback that always starts its wait again is called 32 more
+  // times; the next wait is destroyed without a callback. Other threads may
+  // destroy and cancel handles and answer polls, even afterwards, but must not
   // start waits.
   //
   // Terminates the program with a message if it is called inside a function of
-  // one of the engine's waits or of a destructor of their captures. Also does
+  // one of the engine's waits or inside a destructor of its captures. Also does
   // so if such destructors start waits again and again.
   ~WaitEngine();
 
@@ -319,23 +317,23 @@ class WaitEngine {
 
   // Starts `waiter`, a `Waiter` or an `AsyncWaiter` (engine/async_waiter.h),
   // and returns the handle of the wait, which owns the wait. Calls `callback`
-  // exactly once with the `WaitResult`, unless the handle is destroyed before.
+  // exactly once with the `WaitResult`, unless the handle is destroyed first.
   // The engine destroys `waiter` and `callback` when the wait has ended.
   //
   // The wait, and its time, begins as soon as the engine's thread gets to it.
-  // Waits on one thread begin in the order of their starts. The report of the
-  // result has an exception of the status function; an exception of the
-  // callback goes to `WaitEngineOptions::on_callback_exception`. With
-  // `-fno-exceptions`, exceptions terminate the program.
+  // Waits on one thread begin in the order of their starts. The result's report
+  // has any exception from the status function; an exception from the callback
+  // goes to `WaitEngineOptions::on_callback_exception`. With `-fno-exceptions`,
+  // exceptions terminate the program.
   //
   // Costs 100 to 200 ns. A pending wait takes 128 bytes, or 192 with a full
   // report, if the captures of both functions fit in 32 bytes. It takes more on
   // an executor, with a context or a completion, if the policy has more than
   // delays and limits, or if polls carry texts or errors.
   //
-  // Throws `std::bad_alloc` if memory runs out, and has then started nothing;
-  // calls of the handle need none, except `Suspend`. Memory that runs out in
-  // the engine itself ends the wait like an exception of its function, or
+  // Throws `std::bad_alloc` if memory runs out, without starting anything; the
+  // handle's calls, except `Suspend`, do not allocate. Running out of memory in
+  // the engine itself ends the wait like an exception from its function, or
   // terminates the program.
   template <typename W, typename Callback>
   requires WaitCallback<Callback, typename W::value_type> WaitHandle
@@ -360,20 +358,22 @@ class WaitEngine {
   }
 
   // Starts a wait for each of `waiters`, as `Start` does, and returns their
-  // handles in the same order. Calls a copy of `callback` with the place of the
+  // handles in the same order. Calls a copy of `callback` with the index of the
   // wait in `waiters`, from 0, and the result:
   //
   //   std::vector<waiter::WaitHandle> waits = engine.StartAll(
   //       std::move(waiters),
-  //       [&](size_t i, waiter::WaitResult<> result) { Log(hosts[i], result);
+  //       [&](size_t i, const waiter::WaitResult<>& result) {
+  //         Log(hosts[i], result);
   //       });
   //
-  // Each thread of the engine gets the batch as one request, so that a thread
-  // that sleeps is woken once. Several threads share a batch evenly, each a run
-  // of neighbors. The first callbacks may run before the call returns.
+  // Each thread of the engine gets its part as one request, so that a sleeping
+  // thread is woken once. Several threads share a batch evenly, in contiguous
+  // parts. The first callbacks may run before the call returns.
   //
-  // If an exception leaves the call, for lack of memory or of a copy or move of
-  // a function, no wait was started and all functions are destroyed.
+  // If an exception leaves the call, because memory runs out or copying or
+  // moving a function throws, no wait was started and all functions are
+  // destroyed.
   template <typename W, typename Callback>
   requires WaitBatchCallback<Callback, typename W::value_type>
       std::vector<WaitHandle> StartAll(std::vector<W> waiters,
@@ -386,8 +386,8 @@ class WaitEngine {
         [](const std::vector<WaitHandle>&) {});
   }
 
-  // The same, and a request of `stop` ends each wait as `WaitHandle::Cancel`
-  // does. After an earlier request, the waits end without a poll.
+  // The same, and a stop request ends each wait as `WaitHandle::Cancel` does.
+  // After an earlier request, the waits end without a poll.
   template <typename W, typename Callback>
   requires WaitBatchCallback<Callback, typename W::value_type>
       std::vector<WaitHandle> StartAll(std::vector<W> waiters,
@@ -416,8 +416,8 @@ class WaitEngine {
   // first time prints a line, or ends the program in a debug build.
   int64_t blocking_sleeps() const;
 
-  // Returns numbers about the engine's work. Costs less than a microsecond for
-  // each thread, and blocks none of them.
+  // Returns numbers about the engine's work. Costs less than a microsecond per
+  // thread, and blocks none of them.
   EngineStatistics statistics() const;
 
   // Polls and calls back on the calling thread until no wait is pending. One
@@ -426,7 +426,7 @@ class WaitEngine {
   void Run();
 
   // Makes the polls and callbacks that are due now. Returns the time of the
-  // next ones on the engine's clock, also of waits that these started, or
+  // next ones on the engine's clock, including those of waits just started, or
   // `MonotonicTime::max()` if none. Call it again then, or earlier if
   // `WaitEngineOptions::wake` is called. Same requirements as for `Run`.
   MonotonicTime RunDue();
@@ -519,8 +519,8 @@ class WaitEngine {
   std::atomic<size_t> next_worker_ = 0;
 };
 
-// A wait on a `WaitEngine` (engine/engine.h) whose result comes in a
-// `std::future`, for code that has several things in progress and then blocks:
+// A wait on a `WaitEngine` whose result comes in a `std::future`, for code that
+// has several things in progress and then blocks:
 //
 //   std::future<waiter::WaitResult<Instance>> first =
 //       waiter::StartFuture(engine, wait_until_running);
@@ -537,9 +537,8 @@ class WaitEngine {
 // that is destroyed without a callback (see `~WaitEngine`) throws
 // `std::future_error`.
 //
-// Do not block on the future inside a function of a wait: the thread cannot
-// make the polls of others then. Throws `std::bad_alloc` as `WaitEngine::Start`
-// does.
+// Do not block on the future inside a wait's function: its thread could not
+// poll for other waits. Throws `std::bad_alloc` as `WaitEngine::Start` does.
 template <typename W>
 std::future<WaitResult<typename W::value_type>> StartFuture(
     WaitEngine& engine, W waiter, StartOptions options = {}) {

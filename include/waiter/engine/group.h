@@ -12,15 +12,15 @@
 //         // reason `kCancelled`.
 //       });
 //
-// `All(engine, waits, callback)` and `Any(engine, waits, callback)` are made in
-// the same way. All three take options with a stop token and a name per wait:
+// `All(engine, waits, callback)` and `Any(engine, waits, callback)` work the
+// same way. All three take options with a stop token and a name per wait:
 //
 //   waiter::WaitGroup replicas =
 //       waiter::All(engine, std::move(waits), LogFailures,
 //                   {.stop = stop.get_token(), .names = {"db-1", "db-2"}});
 //
-// A group without options calls back when every wait has ended on its own, in
-// success or not:
+// A group without options calls back when every wait has ended on its own,
+// successful or not:
 //
 //   waiter::WaitGroup each(engine, std::move(waits), {}, LogFailures);
 //
@@ -47,8 +47,8 @@
 
 namespace waiter {
 
-// Options of a `WaitGroup` (engine/group.h). `successes_required` decides when
-// the group cancels the waits that are still pending. For `n` waits:
+// Options of a `WaitGroup`. `successes_required` decides when the group cancels
+// the waits that are still pending. For `n` waits:
 //
 //   {}                          All waits continue to their own ends.
 //   {.successes_required = 1}   The first success decides: `Any`.
@@ -57,7 +57,7 @@ namespace waiter {
 //                               as make k successes impossible: `FirstN`.
 //
 // Every wait also keeps its own limits: its timeout, attempts and budgets apply
-// as they do outside of a group.
+// as they do outside a group.
 
 // A value. No combination is invalid.
 struct WaitGroupOptions {
@@ -87,7 +87,7 @@ struct WaitGroupOptions {
 
   // Names of the waits in messages and hooks, in the order of the waits, for
   // waits that share a policy. A wait without one, or with an empty one, has
-  // the name of its policy; names without a wait are ignored.
+  // the name of its policy; extra names are ignored.
   std::vector<std::string> names = {};
 };
 
@@ -99,9 +99,9 @@ class WaitGroupAwaiter;
 // callback; it blocks while one of their functions or the callback runs on
 // another thread. It may be destroyed in the callback, and after the engine.
 //
-// Movable. `Cancel` may be called from any thread, also while the callback
-// runs. A group takes 72 bytes for each wait besides the wait itself, and the
-// result of each wait once that has ended.
+// Movable. `Cancel` may be called from any thread, even while the callback
+// runs. A group takes 72 bytes for each wait besides the wait itself, plus the
+// result of each ended wait.
 template <typename T = void>
 class [[nodiscard]] WaitGroup {
  public:
@@ -111,8 +111,8 @@ class [[nodiscard]] WaitGroup {
   // Starts `waits`, which are of type `Waiter` or `AsyncWaiter`. Calls
   // `callback` exactly once, on a thread of the engine and never inside this
   // constructor, when all waits have ended, cancelled ones included. Without
-  // waits, the vector is empty. The results are in the order of `waits`. Memory
-  // that runs out when a wait ends terminates the program.
+  // waits, the vector is empty. The results are in the order of `waits`.
+  // Running out of memory when a wait ends terminates the program.
   template <typename W>
   WaitGroup(WaitEngine& engine, std::vector<W> waits, WaitGroupOptions options,
             Callback callback)
@@ -164,8 +164,8 @@ class [[nodiscard]] WaitGroup {
   // Takes over the first reference to `state`, whose waits have not begun.
   explicit WaitGroup(State* state) : state_(state) {}
 
-  // `state` may be without other references, and the group destroyed, as soon
-  // as this has started the last wait.
+  // As soon as this has started the last wait, `state` may lack other
+  // references and the group may be gone.
   template <typename W>
   static void StartAll(WaitEngine& engine, std::vector<W> waits,
                        WaitGroupOptions options, State& state) {
@@ -199,8 +199,8 @@ template <typename W, typename Callback>
 WaitGroup(WaitEngine&, std::vector<W>, WaitGroupOptions, Callback)
     -> WaitGroup<typename W::value_type>;
 
-// Return a group that needs `n` successes. It cancels the other waits as soon
-// as that many have succeeded, or no longer can. These set
+// Returns a group that needs `n` successes. It cancels the other waits as soon
+// as that many have succeeded, or no longer can. Sets
 // `options.successes_required`.
 template <typename W, typename Callback>
 WaitGroup<typename W::value_type> FirstN(size_t n, WaitEngine& engine,

@@ -80,16 +80,16 @@ class [[nodiscard]] WaitHandle {
   void Cancel() { wait_.Cancel(); }
 
   // Ends the wait without its callback and without `WaitHooks::on_failure`, and
-  // calls `suspended` with its state. From that, `StartOptions::resume` or
-  // `RunOptions::resume` continues it here or in another process: with the same
-  // start, deadline, attempts, errors and growth of delays, and with the next
-  // poll when it would have come. Returns without waiting for `suspended`, and
-  // can be called inside any function or hook of the wait.
+  // calls `suspended` with its state. `StartOptions::resume` or
+  // `RunOptions::resume` continues the wait here or in another process: with
+  // the same start, deadline, attempts, errors and growth of delays, and with
+  // the next poll when it would have come. Returns without waiting for
+  // `suspended`, and can be called inside any function or hook of the wait.
   //
   // No poll starts after this call. Then exactly one of two things happens:
   //
-  //   * `suspended` is called, once, on the engine's thread, where the callback
-  //     would be, and with the same guarantees: the destructor of the handle
+  //   * `suspended` is called once, instead of the callback, on the engine's
+  //     thread and with the same guarantees: the destructor of the handle
   //     awaits it, and an exception goes to `on_callback_exception`.
   //   * The wait ends on its own, and the callback is called. A synchronous
   //     poll in progress is awaited, and its answer counts: if it ends the
@@ -101,19 +101,20 @@ class [[nodiscard]] WaitHandle {
   //
   // If the wait has not begun, `suspended` gets an empty token, or the one that
   // the wait was to resume. Both `resume` options also take an empty one. The
-  // tokens of a `RetryQuota` that the next poll has paid for are not given back
-  // but are part of the state, so that the resumed wait does not pay again.
-  // Observers see `OnDone` with `kCancelled`, and `OnStart` when the wait is
-  // resumed.
+  // `RetryQuota` tokens that pay for the next poll are not given back but are
+  // part of the state, so that the resumed wait does not pay again. Observers
+  // see `OnDone` with `kCancelled`, and `OnStart` when the wait is resumed.
   //
   // Does nothing, and destroys `suspended`, if the wait has ended or is about
   // to call back, or if `Cancel` or `Suspend` was called before: the first call
   // counts. If the handle is destroyed before `suspended` is called, neither it
-  // nor the callback is. The destructor of the engine comes after requests that
-  // were made before it was called, so this stores all waits of an engine:
+  // nor the callback is. The destructor of the engine first carries out earlier
+  // requests, so this stores all waits of an engine:
   //
-  //   for (Job& job : jobs) job.wait.Suspend([&](WaitToken t) { Store(job, t);
-  //   }); engine.reset();
+  //   for (Job& job : jobs) {
+  //     job.wait.Suspend([&](WaitToken token) { Store(job, token); });
+  //   }
+  //   engine.reset();
   //
   // Throws `std::bad_alloc` if memory runs out, and then has no effect.
   void Suspend(absl::AnyInvocable<void(WaitToken)> suspended);
@@ -124,14 +125,14 @@ class [[nodiscard]] WaitHandle {
   //
   // Several calls before the poll begins cause one poll. A call during a poll
   // causes another poll after it. `BackoffOptions::min_delay`, the server's
-  // `retry_after`, quotas and rate limiters hold, so the poll may come later.
-  // Sleeps that confirm a success keep their length, and so do, for a
+  // `retry_after`, quotas and rate limiters apply, so the poll may come later.
+  // Sleeps that confirm a success keep their length, and so do, with
   // `ReportLevel::kLean`, sleeps after a `retry_after` or on a backoff with a
   // `min_delay`. Does nothing if the wait has ended.
   //
   // `BatchPoller::Start` also returns a handle with this function. `Await`,
-  // `StartFuture`, `WaitGroup` and `AsyncWait` return none: their waits cannot
-  // be notified, so start a wait that should be with `WaitEngine::Start`.
+  // `StartFuture`, `WaitGroup` and `AsyncWait` return none: to be able to
+  // notify a wait, start it with `WaitEngine::Start`.
   void PollNow() { wait_.PollNow(); }
 
   // Gives up ownership: the wait continues on its own until its callback has

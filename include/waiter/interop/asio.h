@@ -18,8 +18,8 @@
 //   co_spawn(io, Provision(driver.engine()), boost::asio::detached);
 //   io.run();
 //
-// Waiter does not depend on Boost: a program that includes this header must.
-// Tested with version 1.81.
+// Waiter does not depend on Boost; programs that include this header do. Tested
+// with version 1.81.
 
 #ifndef WAITER_INTEROP_ASIO_H_
 #define WAITER_INTEROP_ASIO_H_
@@ -39,30 +39,30 @@
 namespace waiter {
 
 // Starts `waiter`, a `Waiter` or an `AsyncWaiter`, and completes with its
-// `WaitResult`, whatever ends it: the signature is `void(WaitResult<T>)`. The
-// report of the result has an exception of the status function.
+// `WaitResult`, no matter what ends it: the signature is `void(WaitResult<T>)`.
+// An exception of the status function is in the report of the result.
 //
 // The associated executor calls the handler, never inside this call, nor inside
 // functions of the engine: the handler may destroy the engine, and its
 // exceptions leave `io_context::run`. A handler without an executor is called
-// on the engine's thread, like a callback of `WaitEngine::Start`, whose rules
-// apply; if an `AsioEngineDriver` runs the engine, as if by its executor. While
-// the wait is pending it counts as work of the executor.
+// on the engine's thread, by the rules for callbacks of `WaitEngine::Start`,
+// or, if an `AsioEngineDriver` runs the engine, as if by the driver's executor.
+// A pending wait counts as work of the executor.
 //
 // All types of cancellation end the wait as `WaitHandle::Cancel` does; it then
-// completes with the reason `kCancelled`, or with its result if it has ended
-// before. As with all operations, emit the signal where the handler is called,
+// completes with the reason `kCancelled`, or with its result if it had already
+// ended. As with all operations, emit the signal where the handler is called,
 // for example on its strand.
 //
 // If the engine is destroyed, the wait completes with `kShutDown`. If the
-// context of the executor is destroyed, the wait ends without a call of the
-// handler, which is destroyed, as with Asio's own operations. The destructor of
-// the context awaits the status function if that runs on another thread. Do not
-// destroy the context inside a function of a wait.
+// context of the executor is destroyed, the wait ends and the handler is
+// destroyed without being called, as with Asio's own operations. The destructor
+// of the context waits for the status function if it is running on another
+// thread. Do not destroy the context inside a function of a wait.
 //
-// Thread-safe. Takes memory for the handler, and from its associated allocator
-// for the call by the executor. Throws `std::bad_alloc` as `WaitEngine::Start`
-// does.
+// Thread-safe. Allocates memory for the handler, and, with the handler's
+// associated allocator, for the executor's call. Throws `std::bad_alloc` as
+// `WaitEngine::Start` does.
 template <typename W, BOOST_ASIO_COMPLETION_TOKEN_FOR(
                           void(WaitResult<typename W::value_type>)) Token>
 decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
@@ -71,10 +71,9 @@ decltype(auto) AsyncWait(WaitEngine& engine, W waiter, Token&& token) {
       internal::StartAsioWait{&engine}, token, std::move(waiter));
 }
 
-// An engine whose waits run on an executor of Asio, such as the one of an
-// `io_context`, instead of on a thread: status functions and callbacks run
-// there, one at a time. `WaitEngine::Start`, `Await` and groups can also use
-// it.
+// An engine whose waits run on an Asio executor, such as an `io_context`'s,
+// instead of on a thread: status functions and callbacks run there, one at a
+// time. `WaitEngine::Start`, `Await` and groups can also use it.
 //
 // The context has work as long as a wait is pending. Any thread may use the
 // engine, and several threads may run the context: no strand is needed.
@@ -98,7 +97,7 @@ class AsioEngineDriver {
   // Destroys the engine, as `~WaitEngine` does: calls back pending waits inside
   // this call, and must not be called inside a function of a wait. A handler of
   // `AsyncWait` may call it. Blocks while another thread runs waits of this
-  // engine. Must come before the end of the context.
+  // engine. Must be called before the context is destroyed.
   ~AsioEngineDriver() { state_->Stop(); }
 
   WaitEngine& engine() { return engine_; }

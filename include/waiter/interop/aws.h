@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Answers from the outcomes of the AWS SDK for C++. The waiter of the SDK for a
-// table, with a limit of time, growing delays and a stop token:
+// Answers from outcomes of the AWS SDK for C++. The SDK's waiter for a table,
+// but with a time limit, growing delays and a stop token:
 //
 //   waiter::WaitOptions options = waiter::SmithyWaiter(absl::Seconds(20));
 //   options.timeout = absl::Minutes(10);
@@ -19,8 +19,8 @@
 //       },
 //       options);
 //
-// Without a function, a success is the success of the poll, with the result as
-// its value; "the object exists" needs no more:
+// Without a function, a success makes the poll a success, with the result as
+// its value; "the object exists" needs nothing more:
 //
 //   waiter::FromAwsOutcome(
 //       s3.HeadObject(request),
@@ -28,8 +28,8 @@
 //           404, waiter::PollStatus::kNotReady));
 //
 // The adapters need only the shape of the SDK's types, so this header includes
-// nothing of the SDK. The SDK itself retries a call some times before it
-// returns an error; a poll counts that as one.
+// nothing of the SDK. The SDK itself retries a call several times before it
+// returns an error; Waiter counts that as one poll.
 
 #ifndef WAITER_INTEROP_AWS_H_
 #define WAITER_INTEROP_AWS_H_
@@ -97,8 +97,8 @@ RetryAfter AwsRetryAfter(const E& error, absl::Time now = absl::Now()) {
 }
 
 // Returns the answer of `classifier` to the name, the HTTP status and the flags
-// of `error`, with its hint. Its error is `ErrorClassifier::Answer`'s:
-// "ThrottlingException, HTTP 400: Rate exceeded".
+// of `error`, with its hint. The answer's error is worded by
+// `ErrorClassifier::Answer`: "ThrottlingException, HTTP 400: Rate exceeded".
 template <AwsError E>
 Poll<> FromAwsError(
     const E& error,
@@ -117,9 +117,9 @@ Poll<> FromAwsError(
                            AwsRetryAfter(error, now));
 }
 
-// Returns `FromAwsError` of a failed outcome, otherwise what `answer` returns
-// for the result: any answer of a status function (classify.h). An
-// outcome that is passed as an rvalue is moved from.
+// Returns `FromAwsError` of a failed outcome; otherwise, the return value of
+// `answer` for the result: any answer of a status function (classify.h). An
+// outcome passed as an rvalue is moved from.
 template <typename O, std::invocable<internal::AwsResultRef<O>> F>
 requires(AwsOutcome<std::remove_cvref_t<O>>) auto FromAwsOutcome(
     O&& outcome, F answer,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls of long-running operations of the Azure SDK for C++, instead of
+// Polls long-running operations of the Azure SDK for C++, instead of
 // `PollUntilDone`:
 //
 //   auto operation = client.StartCreateCertificate("web", options);
@@ -11,8 +11,8 @@
 //                        .poll_timeout = absl::Seconds(30)});
 //   waiter::WaitResult<Certificate> certificate = wait.Wait(stop_token);
 //
-// Each poll has its own context, a child of yours. It ends when the time of the
-// poll is over or a stop is requested:
+// Each poll has its own context, a child of yours. The context ends when the
+// time of the poll is over or a stop is requested:
 //
 // | the poll                                | answer                          |
 // | --------------------------------------- | ------------------------------- |
@@ -27,9 +27,10 @@
 // | throws anything else                    | passes through, ends the wait   |
 //
 // The adapters need only the shape of the SDK's types, so this header includes
-// nothing of the SDK; include its headers before you call them. The SDK needs
-// exceptions. The detail of an answer is the status of the operation, such as
-// "Running". The SDK itself repeats a request some times before it throws.
+// nothing of the SDK; include the SDK's headers before you call the adapters.
+// The SDK needs exceptions. The detail of an answer is the status of the
+// operation, such as "Running". The SDK itself repeats a request several times
+// before it throws.
 
 #ifndef WAITER_INTEROP_AZURE_H_
 #define WAITER_INTEROP_AZURE_H_
@@ -104,7 +105,7 @@ Poll<> FromAzureError(
 namespace internal {
 
 // Polls `operation` by `poll`, unless it is done. `cancelled` returns the
-// answer to a cancellation of a given text.
+// answer to a cancellation with a given text.
 template <typename Op, typename PollOnce, typename Cancelled>
 Poll<AzureValue<Op>> PollAzure(Op& operation, const ErrorClassifier& classifier,
                                PollOnce poll, Cancelled cancelled) {
@@ -158,8 +159,8 @@ auto PollOperation(Op& operation, C context,
   };
 }
 
-// The same without a context: no limit of time applies to a poll, and a stop
-// request awaits its end.
+// The same without a context: a poll has no time limit, and a stop takes effect
+// when the poll ends.
 template <AzureOperation Op>
 auto PollOperation(Op& operation,
                    ErrorClassifier classifier = ErrorClassifier::Http()) {

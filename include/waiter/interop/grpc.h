@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Answers from the calls of gRPC. A call that takes no longer than its poll and
-// ends with a stop:
+// Answers from gRPC calls. A call that ends by its poll's deadline, and
+// immediately if a stop is requested:
 //
 //   waiter::Waiter wait(
 //       [&](const waiter::PollContext& poll) -> waiter::Poll<Job> {
@@ -18,20 +18,20 @@
 //       },
 //       {.timeout = absl::Minutes(10), .poll_timeout = absl::Seconds(10)});
 //
-// docs/cookbook.md has the same for an `AsyncWaiter` and the callback API.
+// docs/cookbook.md shows the same for an `AsyncWaiter` and the callback API.
 //
 // | code                        | poll         | because                     |
 // | --------------------------- | ------------ | --------------------------- |
-// | UNAVAILABLE                 | server error | classify.h                  |
-// | RESOURCE_EXHAUSTED          | throttled    | classify.h                  |
+// | UNAVAILABLE                 | server error | see classify.h              |
+// | RESOURCE_EXHAUSTED          | throttled    | see classify.h              |
 // | DEADLINE_EXCEEDED           | server error | this call was too slow; the |
 // |                             |              | next one has its own time   |
 // | CANCELLED                   | server error | a stop, which ends the wait |
 // |                             |              | as cancelled, or a proxy    |
-// | every other                 | failed       | classify.h                  |
+// | every other                 | failed       | see classify.h              |
 //
 // The adapters need only the shape of the types, so this header includes
-// nothing of gRPC. `GrpcRetry` (presets.h) has the delays of its retries.
+// nothing of gRPC. `GrpcRetry` (presets.h) has the delays of gRPC's retries.
 
 #ifndef WAITER_INTEROP_GRPC_H_
 #define WAITER_INTEROP_GRPC_H_
@@ -64,7 +64,7 @@ concept GrpcClientContext = requires(const C& context) {
   { context.GetServerTrailingMetadata().size() } -> std::integral;
 };
 
-// Returns the table above, for your own changes. Only its `ClassOfStatus` is
+// Returns the table above, as a basis for your own. Only its `ClassOfStatus` is
 // used.
 inline ErrorClassifier GrpcErrors() {
   return ErrorClassifier::Http()
@@ -72,7 +72,7 @@ inline ErrorClassifier GrpcErrors() {
       .With(absl::StatusCode::kCancelled, PollStatus::kServerError);
 }
 
-// Returns the request of `grpc-retry-pushback-ms` in the trailing metadata of a
+// Returns the pushback (`grpc-retry-pushback-ms`) in the trailing metadata of a
 // call that has ended, or nullopt if none.
 template <GrpcClientContext C>
 std::optional<GrpcPushback> GrpcPushbackOf(const C& context) {
@@ -91,9 +91,9 @@ std::optional<GrpcPushback> GrpcPushbackOf(const C& context) {
   return pushback;
 }
 
-// Returns an answer with the class of `status` by `classifier`, and `status` as
-// its error. A pushback is the hint of an answer that polls on, or makes it
-// failed if the server asks for no further call.
+// Returns an answer with the class that `classifier` gives `status`, and
+// `status` as its error. If polling would continue, a pushback sets the delay,
+// or makes the answer failed if the server asks for no further call.
 template <GrpcStatus S>
 Poll<> FromGrpcStatus(const S& status,
                       std::optional<GrpcPushback> pushback = std::nullopt,

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls over HTTP by libcurl. Until a server is ready:
+// Polls over HTTP with libcurl. Until a server is ready:
 //
 //   waiter::Waiter wait(
 //       waiter::HttpPoller({.url = "http://localhost:8080/ready"}),
@@ -32,21 +32,21 @@
 // | reaches no server: refused, unknown    | `unreachable`: not ready         |
 // | host                                   |                                  |
 // | takes longer than the poll may         | server error, kDeadlineExceeded  |
-// | is answered in part, or not in HTTP    | server error, kUnavailable       |
-// | meets too many redirects               | failed, kFailedPrecondition      |
-// | is answered at too great length        | failed, kOutOfRange              |
+// | gets a partial or non-HTTP answer      | server error, kUnavailable       |
+// | is redirected too often                | failed, kFailedPrecondition      |
+// | gets too long an answer                | failed, kOutOfRange              |
 // | cannot be made: a bad URL, for example | failed, kInvalidArgument         |
 // | runs when a stop is requested          | not ready; the wait ends         |
 //
 // A job that may fail needs no function: the conditions of `HttpOptions` read
-// its JSON, and the message has the server's reason.
+// its JSON, and the message includes the server's reason.
 //
 //   waiter::HttpPoller({.url = "https://example.com/jobs/7"},
 //                      {.succeed_if = {waiter::JsonIs("state", "DONE")},
 //                       .fail_if = {waiter::JsonIs("state", "FAILED")}})
 //
-// A job that a request starts, and whose status is somewhere else, is an
-// `HttpOperation`. It detects the server's convention:
+// If a request starts a job whose status is at another address, use an
+// `HttpOperation`, which detects the server's convention:
 //
 //   waiter::HttpOperation create({.url = "https://example.com/v1/exports",
 //                                 .headers = {{"Authorization", token}},
@@ -60,12 +60,13 @@
 //        }}});
 //   waiter::WaitResult<waiter::HttpResponse> exported = wait.Wait(stop_token);
 //
-// "Server error" means the class that the classifier gives a `kConnection`. An
-// answer after which the wait continues has the `retry_after` of the response.
+// "Server error" means the class that the classifier gives an error of type
+// `kConnection`. An answer after which the wait continues has the `retry_after`
+// of the response.
 //
-// libcurl is not a dependency of Waiter: a program that uses `HttpPoller`
-// provides it and links it (`-lcurl`). Needs 7.68 (2020) or newer. If its
-// headers are missing, there is no `HttpPoller`. Everything else remains, for
+// libcurl is not a dependency of Waiter: a program that uses `HttpPoller` or
+// `HttpOperation` must link it (`-lcurl`), version 7.68 (2020) or newer.
+// Without its headers, both classes are missing. Everything else remains, for
 // your own clients: `HttpRequest` and `HttpResponse` (internal/http_message.h),
 // the meaning of a response (`JudgeHttp` in internal/http_judge.h), and cheap
 // polls (`HttpMemory` in internal/http_memory.h).
@@ -115,21 +116,20 @@ struct HttpOptions {
   // function.
   ErrorClassifier classifier = ErrorClassifier::Http();
 
-  // Conditions on the response, by the table of `HttpRules`. One of `fail_if`
-  // ends the wait as failed for any status. All of `succeed_if` must hold
-  // before a response of the class success goes to the function. Unless
-  // `ready_on` is empty, exactly the statuses in it have this class.
+  // Conditions on the response, by the table of `HttpRules`. If any of
+  // `fail_if` holds, the wait fails, for any status. All of `succeed_if` must
+  // hold before a response of the class success goes to the function. Unless
+  // `ready_on` is empty, exactly its statuses have this class.
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};
   HttpStatusSet ready_on = {};
 
   // Answer if no server is reached. kServerError suits a server that should be
-  // there, and kFailed a host that may be misspelt.
+  // running, and kFailed a host that may be misspelled.
   PollStatus unreachable = PollStatus::kNotReady;
 
-  // Maximum size of a body, in bytes. The rest of a larger one is not read. A
-  // function does not get it, so the poll is failed; without a function it is
-  // cut.
+  // Maximum size of a body, in bytes. The rest of a larger body is not read:
+  // with a function, the poll is then failed; without one, the body is cut.
   size_t max_body = 1 << 20;
 
   // Number of redirects that a GET or HEAD without a body follows, to http and
@@ -138,13 +138,13 @@ struct HttpOptions {
   int max_redirects = 10;
 
   // Asks the server to hold each request until there is news, and polls again
-  // immediately as long as it does; `LongPolls` (internal/long_poll.h) has the
-  // rules. Set `poll_timeout` of the wait to more than the time of the hold;
-  // otherwise requests ask for less.
+  // immediately as long as it does; `LongPolls` (internal/long_poll.h) lists
+  // the rules. Set the wait's `poll_timeout` to more than the hold; otherwise
+  // requests ask for a shorter hold.
   HttpLongPoll long_poll = {};
 
-  // Shares requests with the other pollers that have it; null: none. Not used
-  // by a poller with `configure`.
+  // Shares requests with other pollers that have the same share; null: no
+  // sharing. Ignored if `configure` is set.
   std::shared_ptr<HttpShare> share = nullptr;
 
   // Called once, before the first poll, for further options of libcurl: trust,
@@ -153,9 +153,9 @@ struct HttpOptions {
 };
 
 // A status function that makes one request per poll. If a GET was answered with
-// an `ETag` or a `Last-Modified`, the next poll asks for a newer answer only,
-// and after a 304 the earlier response is judged again. A field `Cache-Control`
-// in the request turns that off.
+// an `ETag` or a `Last-Modified`, the next poll asks only for a newer answer,
+// and after a 304 the earlier response is judged again. A `Cache-Control` field
+// in the request turns this off.
 //
 // `Judge` is called with an `HttpResponse` of the class success and returns any
 // answer of a status function (classify.h). Without it, the poll is a success
@@ -163,8 +163,8 @@ struct HttpOptions {
 //
 // Blocks, but for no longer than `PollContext::timeout`, and returns
 // immediately when a stop is requested. An engine should call it on an
-// executor. Polls of one object share connections, also with TLS; objects do
-// not.
+// executor. Polls of one object share connections, even with TLS; different
+// objects do not.
 //
 // Thread-compatible. Movable, not copyable.
 template <std::invocable<HttpResponse> Judge = internal::TakeResponse>
@@ -218,18 +218,18 @@ class HttpPoller {
   Judge judge_;
   HttpRules rules_;
   PollStatus unreachable_;
-  // One of them.
+  // Exactly one of these is set.
   std::unique_ptr<internal::CurlClient> client_;
   std::shared_ptr<internal::SharedCurlClient> shared_client_;
   uint64_t seen_ = 0;  // The last answer taken from the shared client.
 };
 
 struct HttpOperationOptions {
-  // How the server reports the state; by default as its answers say.
+  // How the server reports the state; by default detected from its answers.
   HttpDialect dialect = {};
 
-  // As in `HttpOptions`. If there are any of `succeed_if`, they decide on
-  // answers about the status instead of the dialect.
+  // As in `HttpOptions`. If `succeed_if` is not empty, it decides on answers
+  // about the status, instead of the dialect.
   ErrorClassifier classifier = ErrorClassifier::Http();
   std::vector<HttpCondition> succeed_if = {};
   std::vector<HttpCondition> fail_if = {};
@@ -248,23 +248,23 @@ struct HttpOperationOptions {
   // `HttpOperationTracker::CancelRequest` says.
   std::optional<HttpRequest> cancel = std::nullopt;
 
-  // Called with `Save` before the start is sent, and after each poll that has
-  // changed it. A process that keeps the latest text can continue with
-  // `Restore`, and never starts an operation twice.
+  // Called with the result of `Save` before the start request is sent, and
+  // after each poll that changed the result. A process that keeps the latest
+  // text can continue with `Restore`, and never starts an operation twice.
   std::function<void(const std::string& saved)> keep = nullptr;
 };
 
 // A status function that starts a long-running operation, or adopts one that
 // runs, and follows it to its result by the rules of `HttpOperationTracker`
-// (internal/http_operation.h), which has the tables. The value of a success is
-// the last response: the result, or the status if the server names no result.
-// An error has the server's code and message, and details name the dialect and
-// why it was taken: "InProgress (azure: header Azure-AsyncOperation)".
+// (internal/http_operation.h lists them). The value of a success is the last
+// response: the result, or the status if the server names no result. An error
+// contains the server's code and message, and details name the dialect and the
+// reason for it: "InProgress (azure: header Azure-AsyncOperation)".
 //
-// A request with another method than GET, or with a body, starts the operation
-// in the first poll; a GET adopts the one at its address. Some polls make
-// several requests, because a redirect or a result follows. After the end,
-// polls return the same answer and send nothing.
+// A request with a method other than GET, or with a body, starts the operation
+// in the first poll; a GET adopts the operation at its address. Some polls make
+// several requests, to follow a redirect or get a result. After the end, polls
+// return the same answer and send nothing.
 //
 // Blocks as an `HttpPoller` does. A `Waiter` calls it as in the example above.
 // An engine calls it on its executor; an `AsyncWaiter` passes it to a thread:
@@ -292,9 +292,9 @@ class HttpOperation {
                       std::move(options)) {}
 
   // Returns an operation that continues from a result of `Save`. Request and
-  // options must be the saved operation's. If it had ended, polls return its
-  // answer, a success with an empty response. Returns kInvalidArgument if
-  // `saved` is damaged.
+  // options must be the saved operation's. If the operation had ended, polls
+  // return its answer; a success has an empty response. Returns
+  // kInvalidArgument if `saved` is damaged.
   static absl::StatusOr<HttpOperation> Restore(
       HttpRequest request, std::string_view saved,
       HttpOperationOptions options = {}) {
@@ -321,8 +321,8 @@ class HttpOperation {
       const bool was_held = outcome.was_held;
       const HttpOperationStep step = Take(std::move(outcome));
       Keep();
-      // The wait ends as cancelled. That the start may have been carried out is
-      // the answer of later polls.
+      // The wait ends as cancelled. Later polls answer that the start may have
+      // been carried out.
       if (was_stopped) return Stopped();
       if (!step.again && !tracker_.has_ended()) {
         if (step.poll.status() != PollStatus::kNotReady) return step.poll;
@@ -334,13 +334,13 @@ class HttpOperation {
     return NotReady("the server names one address after another");
   }
 
-  // Returns the state as text, for `Restore`. It may hold secrets that are
-  // parts of addresses, but has neither headers nor bodies.
+  // Returns the state as text, for `Restore`. The text may contain secrets that
+  // are parts of addresses, but no headers or bodies.
   std::string Save() const { return tracker_.Save(); }
 
   // Asks the server to cancel the operation, within `timeout`. Blocks. Returns
   // kFailedPrecondition if the operation has not started or has ended, and an
-  // error if the server does not answer 2xx, or 404, as nothing runs then.
+  // error if the server answers neither 2xx nor 404 (nothing runs).
   absl::Status Cancel(absl::Duration timeout) {
     std::optional<HttpRequest> request = tracker_.CancelRequest();
     if (!request.has_value() || tracker_.has_ended()) {
@@ -353,7 +353,7 @@ class HttpOperation {
   const HttpOperationTracker& tracker() const { return tracker_; }
 
  private:
-  // A reference, so that the options can also make the tracker.
+  // `options` is a reference, so that it can also make the tracker.
   HttpOperation(HttpOperationTracker tracker, HttpOperationOptions&& options)
       : tracker_(std::move(tracker)),
         unreachable_(options.unreachable),

@@ -1,9 +1,9 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// How long operations took. `LearnedDelays` (learned/learned_delays.h) computes
-// delays from it, and the waits that use those delays record their durations.
-// If your program knows durations from elsewhere, add them:
+// Durations of operations. `LearnedDelays` (learned/learned_delays.h) computes
+// delays from them, and waits that use these delays record their durations. If
+// your program knows other durations, add them:
 //
 //   auto durations = std::make_shared<waiter::DurationModel>();
 //   durations->Record("create instance",
@@ -55,8 +55,8 @@ struct DurationModelOptions {
   int64_t max_operations = 1000;
 };
 
-// The last 128 durations of each operation, in about 1.2 KiB per operation. The
-// more newer durations there are, the less an old one counts. Thread-safe.
+// Keeps the last 128 durations of each operation, in about 1.2 KiB per
+// operation. A duration counts less the more newer ones there are. Thread-safe.
 class DurationModel {
  public:
   explicit DurationModel(const DurationModelOptions& options = {});
@@ -65,12 +65,11 @@ class DurationModel {
   DurationModel& operator=(const DurationModel&) = delete;
 
   // Adds a duration of an operation, which may have any name. `after` and `by`
-  // are clamped to [1 ns, 1000 years], and `by` to no less than `after`. Takes
-  // about 100 ns, plus the time of the recorder.
+  // are clamped to [1 ns, 1000 years], and `by` to at least `after`. Takes
+  // about 100 ns, plus the recorder's time.
   void Record(std::string_view operation, const ObservedDuration& duration);
 
-  // Returns the durations of an operation that are kept, the oldest first. May
-  // be empty.
+  // Returns the kept durations of an operation, oldest first; may be empty.
   std::vector<ObservedDuration> Durations(std::string_view operation) const;
 
   // Returns the names of all operations, sorted.
@@ -84,17 +83,17 @@ class DurationModel {
   std::string ToText() const;
 
   // Adds the durations of a text that `ToText` returned, as if each had been
-  // recorded now, but does not call the recorder. To join two texts, append one
-  // to the other without its first line. Damaged lines are skipped, and their
-  // number is added to `*damaged_lines` unless that is null. Adds nothing, and
-  // returns kInvalidArgument, if the text is not a model's, or
+  // recorded now, but does not call the recorder. To join two texts, append the
+  // second, without its first line, to the first. Damaged lines are skipped,
+  // and their number is added to `*damaged_lines` unless that is null. Adds
+  // nothing, and returns kInvalidArgument, if the text is not a model's, or
   // kFailedPrecondition if a newer version wrote it.
   absl::Status Merge(std::string_view text, int64_t* damaged_lines = nullptr);
 
-  // Sets the function that is called for every recorded duration, as `Record`
-  // got it, on the thread that records it, one call at a time. When this
-  // returns, the previous function is not running and will not be called again.
-  // The function must neither use the model nor throw. Null: no function.
+  // Sets the function that is called for every recorded duration, as passed to
+  // `Record`, on the recording thread, one call at a time. When this returns,
+  // the previous function is not running and will not be called again. The
+  // function must neither use the model nor throw. Null: no function.
   using Recorder =
       std::function<void(std::string_view operation, const ObservedDuration&)>;
   void SetRecorder(Recorder recorder);
@@ -109,12 +108,12 @@ class DurationModel {
     internal::DurationRing durations;
   };
 
-  // Sets the recorder and returns its number; removes the recorder with this
-  // number, unless another has replaced it.
+  // `AddRecorder` returns the number of the recorder. `RemoveRecorder` does
+  // nothing if another recorder has replaced it.
   int64_t AddRecorder(Recorder recorder);
   void RemoveRecorder(int64_t number);
 
-  // Moves an operation to the front, and makes it if it is new.
+  // Moves an operation to the front, creating it if it is new.
   Operation& Use(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Operation* Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -131,7 +130,7 @@ class DurationModel {
 
   const int64_t max_operations_;
   mutable internal::Mutex mutex_;
-  // The most recently used one first.
+  // Most recently used first.
   std::list<Operation> by_use_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string_view, std::list<Operation>::iterator> by_name_
       ABSL_GUARDED_BY(mutex_);
@@ -142,18 +141,18 @@ class DurationModel {
   int64_t recorder_number_ ABSL_GUARDED_BY(recorder_mutex_) = 0;
 };
 
-// A file that keeps the durations of a `DurationModel` when the process ends.
-// Any number of processes may add to one file at the same time. The file is
-// text, with a line for each duration. To merge the files of two machines, use
-// `DurationModel::Merge` or an editor. For POSIX systems. Thread-safe. Keeps
-// the file open.
+// A file that keeps the durations of a `DurationModel` beyond the process. Any
+// number of processes may add to one file at the same time. The file is text,
+// with a line for each duration. To merge the files of two machines, use
+// `DurationModel::Merge` or an editor. For POSIX systems and Windows.
+// Thread-safe. Keeps the file open.
 class DurationFile {
  public:
-  // Opens the file, or creates it, and adds its durations to `model`. From then
-  // on, writes each duration that `model` records to the file; for that, it
-  // replaces the model's recorder. Errors have the path, and mean:
-  //   kInvalidArgument     the file is not of this kind, or a folder or device;
-  //                        it is not changed. Or `model` is null
+  // Opens the file, or creates it, and adds its durations to `model`. After
+  // that, each duration that `model` records is also written to the file; this
+  // replaces the model's recorder. Errors contain the path, and mean:
+  //   kInvalidArgument     `model` is null, or the file is a folder, a device,
+  //                        or of another kind; it is not changed
   //   kFailedPrecondition  a newer version wrote it; it is not changed
   //   any other            the system's error: no folder, no permission, ...
   static absl::StatusOr<std::unique_ptr<DurationFile>> Open(
@@ -163,24 +162,24 @@ class DurationFile {
   static absl::Status Read(const std::string& path, DurationModel& model);
 
   // Stops recording. Tries once more to write the durations that wait for the
-  // lock (see `status`); an error is ignored. Removes its recorder from the
-  // model, unless another has replaced it, such as another file's.
+  // lock (see `status`), ignoring errors. Removes its recorder from the model,
+  // unless another has replaced it, such as another file's.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
   DurationFile& operator=(const DurationFile&) = delete;
 
-  // Adds the durations that other processes have written to the model, and
-  // writes those that wait for the lock (see `status`). Each recording also
-  // does both. If the file was truncated or replaced, adds the lines that the
-  // model does not know. Returns OK if another process holds the lock.
+  // Adds to the model the durations that other processes wrote, and writes
+  // those that wait for the lock (see `status`). Each recording also does both.
+  // If the file was truncated or replaced, adds the lines that the model lacks.
+  // Returns OK if another process holds the lock.
   absl::Status Sync();
 
-  // Returns the first error of writing a recorded duration. Only the model has
-  // that duration then; later ones are still written if possible. If another
+  // Returns the first error from writing a recorded duration. That duration is
+  // only in the model; later ones are still written if possible. If another
   // process holds the lock of the file, for example because it was suspended, a
   // recording waits for about 10 ms at most, and the next recording or `Sync`
-  // writes its duration. Up to 64 KiB can wait in this way; beyond that, they
+  // writes its duration. Up to 64 KiB can wait in this way; further durations
   // are dropped with an error.
   absl::Status status() const;
 

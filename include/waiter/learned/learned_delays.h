@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Polls where the answer is: delays that are learned from how long earlier
+// Polls when the answer is likely, with delays learned from how long earlier
 // waits for the same operation took.
 //
 //   auto durations = std::make_shared<waiter::DurationModel>();
@@ -12,15 +12,15 @@
 //                                   .timeout = absl::Minutes(10),
 //                                   .delay_source = *learned});
 //
-// Every such wait adds its duration to the model and polls by it. A
-// `DurationFile` (learned/durations.h) keeps them beyond the process.
+// Every such wait polls by the model and adds its duration to it. A
+// `DurationFile` (learned/durations.h) keeps durations beyond the process.
 //
 // Learned delays replace the backoff after "not ready", and nothing else:
 // throttled answers and server errors keep their backoffs, and `retry_after`,
-// budgets, limits and deadlines apply as without them. With few durations,
-// beyond all known ones, and after an evident change, the delays gradually
-// approach the options' backoff. docs/learned.md explains the rule and shows
-// its savings.
+// budgets, limits and deadlines apply as usual. With few durations, beyond all
+// known durations, and after an evident change, the delays gradually approach
+// the options' backoff. docs/learned.md explains the rule and shows its
+// savings.
 
 #ifndef WAITER_LEARNED_LEARNED_DELAYS_H_
 #define WAITER_LEARNED_LEARNED_DELAYS_H_
@@ -49,12 +49,13 @@
 namespace waiter {
 
 // Target and limits of learned delays. At most one target may be set. By
-// default they are as late on average as the default backoff of `WaitOptions`,
-// with fewer polls. If you know the worth of a second of waiting, state it:
+// default, the average lateness is that of the default backoff of
+// `WaitOptions`, with fewer polls. If you know what a second of delay is worth,
+// set it:
 //
 //   {.seconds_of_delay_worth_one_poll = 2}
 //
-// or state a budget of polls, or how late you may be:
+// or set a number of polls, or a maximum lateness:
 //
 //   {.expected_polls = 6}
 //   {.max_lateness = absl::Seconds(5), .percentile = 0.95}
@@ -64,8 +65,8 @@ struct LearnedDelaysOptions {
   // it. Finite, above zero.
   std::optional<double> seconds_of_delay_worth_one_poll = std::nullopt;
 
-  // Target: this many polls per wait on average, the one at the start included,
-  // and as little lateness as they allow. Finite, above one.
+  // Target: this many polls per wait on average, including the one at the
+  // start, and as little lateness as they allow. Finite, above one.
   std::optional<double> expected_polls = std::nullopt;
 
   // Target: a share `percentile` of the waits is at most this late, with as few
@@ -75,23 +76,23 @@ struct LearnedDelaysOptions {
   // Within (0, 1). Used only with `max_lateness`.
   double percentile = 0.95;
 
-  // Limits the cost of a wrong model. The first poll after the start comes at
-  // the latest at 1 / (1 + max_relative_lateness) of the time of the first poll
-  // that the model wants. After that poll, a poll at t is followed by one at t
-  // * (1 + max_relative_lateness) or earlier, so an end is found no later than
-  // that. Above zero; infinite: no limit. It does not limit the share of a
-  // delay that the backoff decides, nor delays beyond all known durations.
+  // Limits the cost of a wrong model. The first poll after the start comes no
+  // later than the model's first poll time divided by 1 +
+  // max_relative_lateness. After that poll, a poll at t is followed by one at t
+  // * (1 + max_relative_lateness) or earlier, which finds any end in between.
+  // Above zero; infinite: no limit. It does not limit the share of a delay that
+  // the backoff decides, nor delays beyond all known durations.
   double max_relative_lateness = 1;
 
   // With this many durations, the model replaces the backoff entirely. From two
   // on, it takes over gradually. Durations without an end do not count, and
-  // older ones count less; all together count as at most 92, so with a larger
-  // number, the backoff always has a share. At least 3.
+  // older ones count less; all together count as at most 92, so if this is
+  // larger, the backoff always has a share. At least 3.
   int64_t min_observations = 8;
 
-  // Share of the polls that come early, at a random part of their delay, so
-  // that durations that have become shorter are noticed. This share of the
-  // polls is wasted. Within [0, 0.5].
+  // Share of the polls that come early, at a random fraction of their delay, to
+  // notice when durations become shorter. This share of the polls is wasted.
+  // Within [0, 0.5].
   double exploration = 0.01;
 };
 
@@ -102,14 +103,14 @@ absl::Status Validate(const LearnedDelaysOptions& options);
 // from the start of a wait. With too few durations, or if the backoff of the
 // options is better, it is empty except for the distribution.
 struct LearnedSchedule {
-  // Part of the delays that the model decides, within [0, 1].
+  // The model's share of each delay, within [0, 1].
   double weight = 0;
-  // Polls after the one at the start, without jitter, as long as the operation
-  // may last by the known durations.
+  // Times of the polls after the one at the start, without jitter, for as long
+  // as known durations last.
   std::vector<absl::Duration> polls;
   double expected_polls = 0;
   absl::Duration expected_lateness = absl::ZeroDuration();
-  // The exchange rate that reaches the target of the options.
+  // The exchange rate that meets the target of the options.
   double seconds_of_delay_worth_one_poll = 0;
 
   // The distribution of the durations: the probability of an end by `time`.
@@ -120,10 +121,10 @@ struct LearnedSchedule {
   std::vector<Point> distribution;
 };
 
-// Thread-safe. Waits that use it hold parts of it, so it may be destroyed
-// before they end. The delays of an operation follow the model when a policy or
-// a `Waiter` is made and when a wait is recorded, at most ten times per second
-// once there are many durations.
+// Thread-safe. Waits share ownership of its parts, so it may be destroyed
+// before they end. An operation's delays are updated from the model when a
+// policy or `Waiter` is made and when a wait is recorded, at most ten times per
+// second once there are many durations.
 class LearnedDelays : public DelaySource {
  public:
   // Returns an error if `model` is null, or the error of `Validate`.
@@ -135,7 +136,8 @@ class LearnedDelays : public DelaySource {
   // record.
   std::shared_ptr<LearnedDelays> WithoutRecording() const;
 
-  // Returns the schedule of an operation as the model is now. Takes about 1 ms.
+  // Returns the schedule of an operation by the current model. Takes about 1
+  // ms.
   LearnedSchedule Schedule(std::string_view operation) const;
 
   DurationModel& model() const { return *model_; }
@@ -147,7 +149,7 @@ class LearnedDelays : public DelaySource {
                                             Clock& clock) override;
   std::shared_ptr<DelaySource> ForSimulation() const override;
   Replaces replaces() const override { return Replaces::kBackoff; }
-  // Uses the operation without a name.
+  // Uses the operation with the empty name.
   std::optional<absl::Duration> NextDelay(const DelayRequest& request,
                                           absl::BitGenRef gen) override;
   bool records_durations() const override { return records_; }

@@ -46,8 +46,8 @@ namespace waiter {
 //   const auto budgets = std::make_shared<waiter::RedisBudgetStore>(redis);
 class RedisCaller {
  public:
-  // Called on the caller's thread, one at a time; must return soon, and may
-  // destroy the caller.
+  // Called on the thread of this object, one at a time; must return soon, and
+  // may destroy this object.
   using Callback = std::function<void(absl::StatusOr<RedisReply>)>;
 
   virtual ~RedisCaller() = default;
@@ -59,23 +59,23 @@ class RedisCaller {
   //                        have run, or may still run
   //   kResourceExhausted   the server is out of memory, or too many calls wait
   //                        for replies
-  //   kAborted             will pass: the server is loading, busy or being
+  //   kAborted             temporary: the server is loading, busy or being
   //                        replaced
-  //   kCancelled           this is destroyed: the script may have run
+  //   kCancelled           this was destroyed: the script may have run
   //   kUnauthenticated, kPermissionDenied, kFailedPrecondition, kInternal
-  //                        need a person
+  //                        need manual action
   virtual void Call(const RedisScript& script, std::vector<std::string> keys,
                     std::vector<std::string> arguments, Callback callback) = 0;
 
-  // Calls `timer` once on the caller's thread, at `time` or soon after, unless
-  // this is destroyed first.
+  // Calls `timer` once on the thread of this object, at `time` or soon after,
+  // unless this is destroyed first.
   virtual void RunAt(MonotonicTime time, std::function<void()> timer) = 0;
 
   // The clock of the timers.
   virtual Clock& clock() const = 0;
 };
 
-// Delays between connections that fail.
+// Delays between failed attempts to connect.
 struct ReconnectBackoffDefaults : BackoffDefaults {
   static constexpr absl::Duration kMaxDelay = absl::Seconds(5);
 };
@@ -83,14 +83,14 @@ using ReconnectBackoff = BasicBackoff<ReconnectBackoffDefaults>;
 
 // A value.
 struct RedisClientOptions {
-  // Time for a reply, and for a connection with the lookup of its host. Within
+  // Time limit for a reply, and for connecting, host lookup included. Within
   // [10ms, 1min].
   Duration call_timeout = absl::Seconds(1);
 
-  // Calls that may wait for their replies; more fail. Within [1, 1000000].
+  // Maximum number of unanswered calls; more calls fail. Within [1, 1000000].
   int64_t max_pending = 10'000;
 
-  // Delays between connections that fail.
+  // Delays between failed attempts to connect.
   ReconnectBackoff reconnect = {};
 
   // For timers and timeouts. Must run at the speed of real time.
@@ -108,8 +108,8 @@ struct RedisClientState {
   std::string server_version;
   int64_t connections = 0;  // So far.
   int64_t pending = 0;
-  // Time of the server minus the wall clock, from the fastest reply of
-  // the last minute.
+  // The server's clock minus the wall clock, by the fastest reply of the last
+  // minute.
   std::optional<absl::Duration> clock_offset;
 };
 
@@ -124,12 +124,12 @@ concept IsComplete = requires {
 }  // namespace internal
 
 // A client of one server. One thread holds one connection, over which calls are
-// pipelined, and makes a new one whenever it breaks, with growing, jittered
-// delays. Thread-safe.
+// pipelined, and replaces it whenever it breaks, with growing, jittered delays.
+// Thread-safe.
 //
 // A child of fork(2) has no thread of its parent's client, and must not use the
 // connection. It may destroy its copy, for example by exit(3), and make another
-// client. Other calls of the copy never call back.
+// client. Calls to the copy never call back.
 //
 // A host name is looked up again for each connection, on another thread,
 // because nothing can interrupt a lookup. A lookup that hangs holds up neither
@@ -139,7 +139,7 @@ class RedisClient final : public RedisCaller {
  public:
   // Returns a client that connects in the background, or an error of the URL,
   // redis://[user:password@]host[:port][/database], or of the options. No
-  // message ever has the password.
+  // message ever contains the password.
   template <typename Connection = internal::HiredisConnection>
   static absl::StatusOr<std::shared_ptr<RedisClient>> Make(
       std::string_view url, const RedisClientOptions& options = {}) {
@@ -151,9 +151,9 @@ class RedisClient final : public RedisCaller {
     }
   }
 
-  // Closes the connection, and calls the callbacks of all calls without reply
-  // with kCancelled. Calls that were made before are still sent if there is a
-  // connection. Joins the thread, unless it runs on this thread itself.
+  // Closes the connection, and calls the callbacks of all unanswered calls with
+  // kCancelled. Earlier calls are still sent if there is a connection. Joins
+  // the thread, unless it is the calling thread.
   ~RedisClient() override;
 
   RedisClient(const RedisClient&) = delete;
@@ -179,9 +179,10 @@ class RedisClient final : public RedisCaller {
 
 }  // namespace waiter
 
-// Only `Make` needs it, so that the library builds without hiredis. A program
-// that has the headers and does not link hiredis defines WAITER_NO_HIREDIS, as
-// compilers may call it from any code that destroys a connection.
+// Only `Make` needs this header, so the library builds without hiredis. A
+// program that has hiredis's headers but does not link it must define
+// WAITER_NO_HIREDIS, as compilers may call hiredis from any code that destroys
+// a connection.
 #if __has_include(<hiredis/async.h>) && !defined(WAITER_NO_HIREDIS)
 #include "waiter/redis/internal/hiredis_connection.h"  // IWYU pragma: keep
 #endif
@@ -190,9 +191,9 @@ namespace waiter {
 
 // Snapshot of a cluster's client, for metrics, logs and tests.
 struct RedisClusterState {
-  // Slots that have a node, of 16384. Zero until a node has reported them.
+  // Slots (of 16384) that have a node. Zero until a node has reported them.
   int64_t slots = 0;
-  // Why no node reported the slots when all were last asked.
+  // Why no node reported the slots when all nodes were last asked.
   absl::Status error;
   int64_t refreshes = 0;  // Reports of the slots so far.
   int64_t moved = 0;      // Redirections of calls, so far.
@@ -214,23 +215,22 @@ class RedisClusterLoop;
 //       {.call_timeout = absl::Seconds(5)});
 //
 // A call goes to the primary that has the slot of its first key. The client
-// asks a node for the slots at the start, and again after a redirection and
-// while a node cannot be reached, with gaps that grow from 100 ms to 1 s.
+// asks a node for the slots at the start, after a redirection and while a node
+// cannot be reached, at intervals that grow from 100 ms to 1 s.
 //
-// One thread holds all connections, one for each primary that is used, so that
-// callbacks and timers never run at the same time. A slow callback holds up the
-// calls to all nodes. Thread-safe. For children of fork(2), see `RedisClient`.
+// One thread holds all connections, one for each primary in use, so callbacks
+// and timers never run at the same time. A slow callback holds up the calls to
+// all nodes. Thread-safe. For children of fork(2), see `RedisClient`.
 class RedisCluster final : public RedisCaller {
  public:
   // Returns a client that connects in the background, or an error of a URL or
-  // of the options. Of the nodes `seeds`, any one that can be reached is enough
-  // to find all. Users and passwords of their URLs must be the same, and are
-  // sent to all nodes of the cluster; the database must be 0.
+  // of the options. Any reachable node in `seeds` is enough to find all others.
+  // The users and passwords in the URLs must be the same, and are sent to all
+  // nodes of the cluster; the database must be 0.
   //
-  // `call_timeout` is the time for the reply of each node, and for a
-  // connection; `max_pending` counts the calls to all nodes. The delays of
-  // `reconnect` also apply between requests for the slots while no node answers
-  // them.
+  // `call_timeout` limits the time for each node's reply and for connecting;
+  // `max_pending` limits the calls to all nodes. The delays of `reconnect` also
+  // apply between requests for the slots while no node answers.
   template <typename Connection = internal::HiredisConnection>
   static absl::StatusOr<std::shared_ptr<RedisCluster>> Make(
       const std::vector<std::string>& seeds,
@@ -243,21 +243,21 @@ class RedisCluster final : public RedisCaller {
     }
   }
 
-  // As `RedisClient` does: closes all connections, and calls the callbacks of
-  // all calls without reply with kCancelled. Calls that were made before are
-  // still sent if there is a connection to their node. Joins the thread, unless
-  // it runs on this thread itself.
+  // As `~RedisClient` does: closes all connections, and calls the callbacks of
+  // all unanswered calls with kCancelled. Earlier calls are still sent if there
+  // is a connection to their node. Joins the thread, unless it is the calling
+  // thread.
   ~RedisCluster() override;
 
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
-  // There must be a key (kInvalidArgument), and all keys must be in one slot,
-  // which the same text in braces ensures, as in "waiter:{prod/job/3}:due". A
-  // call that a node redirects goes to the other node, up to five times. After
-  // that, and while a slot has no node or is being moved, it fails with
-  // kAborted and had no effect. A call that failed with kUnavailable is never
-  // repeated.
+  // There must be a key (or kInvalidArgument), and all keys must be in one
+  // slot; the same text in braces ensures this, as in
+  // "waiter:{prod/job/3}:due". A call that a node redirects goes to the other
+  // node, up to five times. After that, or while the slot has no node or is
+  // being moved, it fails with kAborted, without effect. A call that failed
+  // with kUnavailable is never repeated.
   void Call(const RedisScript& script, std::vector<std::string> keys,
             std::vector<std::string> arguments, Callback callback) override;
   void RunAt(MonotonicTime time, std::function<void()> timer) override;

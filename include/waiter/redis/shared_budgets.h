@@ -1,9 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Budgets that many processes share, with a store on Redis or Valkey between
-// them: a rate limit (`SharedRateLimiter`) and a retry quota
-// (`SharedRetryQuota`).
+// Budgets that many processes share through a store on Redis or Valkey: a rate
+// limit (`SharedRateLimiter`) and a retry quota (`SharedRetryQuota`).
 //
 //   auto client = waiter::RedisClient::Make("redis://10.0.0.5");
 //   if (!client.ok()) return client.status();
@@ -21,8 +20,8 @@
 //
 // `ListBudgets` shows the budgets of a server. `BudgetStore`, with its requests
 // and grants, is for other stores and for tests, which can put all processes
-// and the store into one simulation. docs/distributed.md has the bounds of both
-// budgets.
+// and the store into one simulation. docs/distributed.md lists the bounds of
+// both budgets.
 
 #ifndef WAITER_REDIS_SHARED_BUDGETS_H_
 #define WAITER_REDIS_SHARED_BUDGETS_H_
@@ -46,65 +45,66 @@
 
 namespace waiter {
 
-// Options of a `SharedRateLimiter`. All members of one budget must have the
-// same. The limit in the example above is 20 polls per second. After a pause,
-// 100 may pass together.
+// Options of a `SharedRateLimiter`, equal for all members of a budget. The
+// limit in the example above is 20 polls per second. After a pause, 100 polls
+// may pass together.
 struct SharedRateLimiterOptions {
   // Name of the budget in the store: 1 to 64 of the characters A-Z, a-z, 0-9,
   // `_`, `.` and `-`.
   std::string name;
 
   // Polls per second of all members together, within [0.001, 1000000]. Unset:
-  // adaptive, as all members find out together. Every poll then passes until
-  // the server throttles one of them.
+  // adaptive, a rate that all members find together. Every poll passes until
+  // the server throttles one.
   std::optional<double> rate = std::nullopt;
 
   // Polls that may pass together after a pause, within [1, 1000000].
   double burst = 1;
 
   // Parameters of an adaptive rate; `min_fill_rate` must be within [0.001,
-  // 1000000]. `min_capacity` applies to one process while the store is away.
+  // 1000000]. `min_capacity` applies to one process while the store is
+  // unreachable.
   RateLimiterOptions adaptive = {};
 
   // How far ahead slots are granted, and how long an unused slot stays valid.
-  // It counts as two intervals if they are longer. Within [50ms, 10s]. A longer
-  // one costs fewer calls of the store, and more slots of members that become
-  // idle.
+  // Counts as two intervals if that is longer. Within [50ms, 10s]. A longer
+  // horizon needs fewer calls to the store, but wastes more slots of members
+  // that become idle.
   Duration horizon = absl::Milliseconds(500);
 
-  // Share of `rate` that one process uses as long as it never reached the
-  // store. Within [0, 1]; with zero, no poll passes until then.
+  // Share of `rate` that one process uses until it first reaches the store.
+  // Within [0, 1]; with zero, no poll passes until then.
   double local_share = 1;
 };
 
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const SharedRateLimiterOptions& options);
 
-// Whether a shared budget has its store.
+// How a shared budget uses its store.
 enum class SharedBudgetMode : uint8_t {
-  kStarting,  // The store was never reached, and is being asked.
-  kShared,    // The store grants.
-  kLocal,     // The store is away, so each process uses its own share.
+  kStarting,  // Still waiting for the store's first answer.
+  kShared,    // The store grants slots or tokens.
+  kLocal,     // The store is unreachable: each process uses its share.
 };
 
 // Returns "starting", "shared" or "local".
 std::string_view ToString(SharedBudgetMode mode);
 
-// One member of a budget, which is one limiter or quota in one process. `id`
-// is unique among all members that ever were.
+// One member of a budget, which is one limiter or quota in one process. `id` is
+// unique among all members, past ones included.
 struct BudgetMember {
   std::string budget = {};  // Name of the budget.
   std::string id = {};
   bool leaves = false;  // The last request of the member.
 };
 
-// A member of a rate asks for slots, points in time at which one poll may pass,
+// A member of a rate limit asks for slots (times at which one poll may pass)
 // and reports its polls since its last request. Times in requests and grants
 // are durations, because each process has its own clock, and only the store's
 // counts.
 struct RateRequest {
   BudgetMember member = {};
-  int64_t want = 0;  // Slots, in addition to the present ones.
+  int64_t want = 0;  // Slots beyond the current ones.
   int64_t polls = 0;
   bool throttled = false;  // One of the polls was throttled.
 
@@ -115,9 +115,9 @@ struct RateRequest {
   RateLimiterOptions adaptive = {};
 };
 
-// The slots that a member got, `first_in`, `first_in + interval` and so on from
-// the time of the answer. The first may have passed already. At most 1000000
-// slots count, within an hour.
+// The slots that a member got: `first_in`, `first_in + interval` and so on
+// after the answer. The first may have passed already. `granted` counts as at
+// most 1000000, `first_in` and `interval` as at most an hour.
 struct RateGrant {
   int64_t granted = 0;
   std::chrono::nanoseconds first_in{};
@@ -133,13 +133,13 @@ struct RateGrant {
 // A member of a quota reports the tokens that it has, and gets or returns some.
 struct QuotaRequest {
   BudgetMember member = {};
-  // Tokens now, and those spent since the last answer. Both may be negative:
-  // tokens owed, and tokens that successes brought.
+  // Tokens now, and tokens spent since the last answer. Negative numbers are
+  // tokens owed, and tokens that successes returned.
   double has = 0;
   double spent = 0;
-  // Tokens spent since the member began. A request whose answer was lost has
-  // counted a part of `spent` already; a store that knows the member takes the
-  // difference to the last request that it got.
+  // Tokens spent since the member began. If an answer was lost, its request
+  // already counted part of `spent`; so a store that knows the member uses the
+  // difference from the last request it got.
   double spent_in_all = 0;
 
   // The options of the budget.
@@ -152,16 +152,16 @@ struct QuotaRequest {
 struct QuotaGrant {
   // Tokens to add, or, if negative, to give back.
   double change = 0;
-  // Tokens that this member has then, by the account of the store, which is
-  // `has` of the request plus `change`, and tokens that no member has.
+  // By the store's account: tokens that this member now has (the request's
+  // `has` plus `change`), and tokens that no member has.
   double held = 0;
   double level = 0;
   int64_t members = 1;
 };
 
-// The account of all shared budgets. Thread-safe. Requests never block, and
-// each is answered exactly once, even if the store is unreachable or is
-// destroyed. Callbacks and timers run one at a time, under no lock, and never
+// Keeps the account of all shared budgets. Thread-safe. Requests never block,
+// and each is answered exactly once, even if the store is unreachable or is
+// destroyed. Callbacks and timers run one at a time, without a lock, and never
 // inside the function that takes them; they must return soon, and may own the
 // store and destroy it.
 class BudgetStore {
@@ -171,8 +171,8 @@ class BudgetStore {
 
   virtual ~BudgetStore() = default;
 
-  // An error kUnavailable means that the outcome is not known. All others mean
-  // that the request had no effect.
+  // The error kUnavailable means that the outcome is not known. All other
+  // errors mean that the request had no effect.
   virtual void Grant(RateRequest request, RateCallback callback) = 0;
   virtual void Sync(QuotaRequest request, QuotaCallback callback) = 0;
 
@@ -189,13 +189,13 @@ struct SharedRateLimiterState {
   SharedBudgetMode mode = SharedBudgetMode::kStarting;
 
   // Polls per second that may pass: of all members or, in the mode kLocal, of
-  // this process. Unset: any number, as no poll was throttled yet.
+  // this process. Unset: unlimited, as no poll was throttled yet.
   std::optional<double> rate;
 
-  // Processes that use the budget, by the last answer of the store.
+  // Processes that use the budget, according to the store's last answer.
   int64_t members = 1;
 
-  // Unset: the store never answered.
+  // Time since the last answer; unset: the store never answered.
   std::optional<absl::Duration> last_sync_age;
   // Why the last request failed; OK if it did not.
   absl::Status last_error;
@@ -204,18 +204,18 @@ struct SharedRateLimiterState {
   int64_t unused = 0;   // Granted slots that passed without a poll.
 };
 
-// A member of a rate limit that many processes keep together. A process should
-// have one for each budget, which all of its waits share. Without `rate`, the
-// members find the rate that the server bears, as an `AdaptiveRateLimiter` does
-// for one process.
+// A member of a rate limit that many processes share. A process should have one
+// member for each budget, shared by all of its waits. Without `rate`, the
+// members find the rate that the server sustains, as an `AdaptiveRateLimiter`
+// does for one process.
 //
 // The store grants slots, points in time at which one poll may pass. A member
 // asks for them ahead of time, in the background, so a poll never waits for the
-// network. If members want more slots than there are, they get equal parts;
-// what one does not want, the others get.
+// network. If members want more slots than there are, they get equal shares;
+// what one does not want goes to the others.
 //
-// If the store is away for 2 seconds, each process continues with its part of
-// the last rate, and shares again as soon as the store is back.
+// If the store is unreachable for 2 seconds, each process continues with its
+// part of the last rate, and shares again once the store is back.
 class SharedRateLimiter final : public RateLimiter {
  public:
   // Returns a limiter that asks `store`, or the error of `Validate`. Does not
@@ -230,15 +230,15 @@ class SharedRateLimiter final : public RateLimiter {
   SharedRateLimiter(const SharedRateLimiter&) = delete;
   SharedRateLimiter& operator=(const SharedRateLimiter&) = delete;
 
-  // Costs some 50 ns, whether it returns `now` or a later time. A few times in
-  // a second it also hands a request to the store, which takes microseconds.
+  // Costs about 50 ns, whether it returns `now` or a later time. A few times
+  // per second it also hands a request to the store, which takes microseconds.
   MonotonicTime Acquire(MonotonicTime now) override;
 
   void Update(MonotonicTime now, PollStatus status) override;
 
   std::optional<double> Rate() const override;
 
-  // Returns a limiter of one process with the same rate.
+  // Returns a limiter for one process with the same rate.
   std::shared_ptr<RateLimiter> MakeAlike() const override;
 
   SharedRateLimiterState State() const;
@@ -256,8 +256,7 @@ class SharedRateLimiter final : public RateLimiter {
   const std::shared_ptr<Member> member_;
 };
 
-// Options of a `SharedRetryQuota`. All members of one budget must have the
-// same.
+// Options of a `SharedRetryQuota`, equal for all members of a budget.
 struct SharedRetryQuotaOptions {
   // As `SharedRateLimiterOptions::name`; a rate and a quota may have the same
   // name.
@@ -267,13 +266,12 @@ struct SharedRetryQuotaOptions {
   // be false, and `capacity` must be within [1, 1000000000].
   RetryQuotaOptions quota = {};
 
-  // Time after which the tokens of a process that is gone come back. Within
-  // [5s, 10min].
+  // Time after which the tokens of a dead process come back. Within [5s,
+  // 10min].
   Duration lease = absl::Seconds(10);
 
-  // Minimum number of tokens that a member gets at a time, and with which it
-  // starts. Within [0, capacity]. Unset: twice the highest cost, at most the
-  // capacity.
+  // Minimum number of tokens that a member gets at a time, and starts with.
+  // Within [0, capacity]. Unset: twice the highest cost, at most the capacity.
   std::optional<double> min_chunk = std::nullopt;
 };
 
@@ -285,7 +283,7 @@ struct SharedRetryQuotaState {
   SharedBudgetMode mode = SharedBudgetMode::kStarting;
   int64_t members = 1;   // By the last answer of the store.
   double available = 0;  // Tokens of this process.
-  // Unset: the store never answered.
+  // Time since the last answer; unset: the store never answered.
   std::optional<absl::Duration> last_sync_age;
   // Why the last request failed; OK if it did not.
   absl::Status last_error;
@@ -296,11 +294,12 @@ struct SharedRetryQuotaState {
 //
 // Each process has some of the tokens on lease, in an ordinary `RetryQuota`. In
 // the background it reports the tokens it spent, and gets more or gives some
-// back, so that all have about the same and a part is left for new ones. The
-// tokens of a process that dies come back at the end of its lease.
+// back, so that all processes have about the same and some are left for new
+// processes. The tokens of a process that dies come back at the end of its
+// lease.
 //
-// The quota refuses when this process has none left. A capacity below a few
-// `min_chunk` per process leaves some without tokens.
+// The quota refuses when this process has no tokens left. A capacity below a
+// few `min_chunk` per process leaves some processes without any.
 class SharedRetryQuota : public std::enable_shared_from_this<SharedRetryQuota> {
  public:
   // Returns a quota that asks `store`, or the error of `Validate`. Does not
@@ -343,7 +342,7 @@ class RedisClient;
 //   waiter:rate:{NAME}    and  :seen :busy :taken
 //   waiter:quota:{NAME}   and  :held :ends :spent
 //
-// and vanish an hour after their last use, keys of a rate `burst / rate` after
+// and expire an hour after their last use; a rate's keys, `burst / rate` after
 // it if that is longer. All of them may be deleted at any time;
 // docs/distributed.md says what that costs.
 class RedisBudgetStore final : public BudgetStore {
@@ -364,11 +363,11 @@ struct RateBudget {
   std::string name;
   // Polls per second that may pass; unset as long as no poll was throttled.
   std::optional<double> rate = std::nullopt;
-  // Rate over the last second or so.
+  // Measured over about the last second.
   double polls_per_second = 0;
   int64_t members = 0;
   int64_t busy_members = 0;  // Members that wanted slots in the last 2 s.
-  // Why the numbers could not be read, as when the key is of another type.
+  // Why the numbers could not be read, such as a key of a different type.
   absl::Status error = {};
 };
 
@@ -383,7 +382,7 @@ struct QuotaBudget {
   absl::Status error = {};
 };
 
-// Both are in the order of their names.
+// Both lists are sorted by name.
 struct BudgetList {
   std::vector<RateBudget> rates;
   std::vector<QuotaBudget> quotas;

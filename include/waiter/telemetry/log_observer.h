@@ -13,7 +13,7 @@
 //   poll in 8s
 //   instance i-0abc: success after 42.1s and 9 polls
 //
-// (each on one line). They go to the standard error stream, or to your own
+// (each on one line). The lines go to the standard error stream, or to your own
 // logger:
 //
 //   waiter::LogObserver({.sink = [](absl::LogSeverity severity,
@@ -37,19 +37,19 @@
 namespace waiter {
 
 struct LogOptions {
-  // Takes one line, without its end. Called under no lock, on the thread that
-  // drives the wait, also on several threads at the same time. Unset: writes
-  // the time, the severity and the line to the standard error stream.
+  // Takes one line, without a newline. Called without a lock, on the thread
+  // that drives the wait, possibly on several threads at the same time. Unset:
+  // writes the time, the severity and the line to the standard error stream.
   std::function<void(absl::LogSeverity, std::string_view)> sink = nullptr;
 
   // Severities by event; unset: no line.
 
-  // The first poll, and every poll that finds something new: another status,
-  // text or error than the poll before, as far as a line shows them.
+  // The first poll, and every poll that finds something new: a status, text or
+  // error that differs from the previous poll's, as far as a line shows them.
   std::optional<absl::LogSeverity> change = absl::LogSeverity::kInfo;
 
-  // A poll that finds the same: the first one after 10 s, 30 s, 1 min, and then
-  // each time the elapsed time has doubled.
+  // A poll that finds the same: the first after 10 s, 30 s, 1 min, and then
+  // whenever the elapsed time has doubled.
   std::optional<absl::LogSeverity> heartbeat = absl::LogSeverity::kInfo;
 
   // The end of a wait. `cancelled` is for waits that were cancelled or ended
@@ -60,13 +60,12 @@ struct LogOptions {
 };
 
 // Thread-safe; meant to be shared by all waits. Keeps about 200 bytes for each
-// wait that is pending. Waits share locks, which are held for the time of a
-// lookup. Texts of servers and names of waits are cut to 200 bytes each.
-// Control characters in them are replaced by spaces, so that each line stays
-// one line.
+// wait that is pending. Waits share locks, which are held during a lookup.
+// Server texts and wait names are cut to 200 bytes each. Control characters in
+// them are replaced by spaces, so that each line stays one line.
 //
-// The sink must not throw. It may start waits; the ones that this observer
-// watches call the sink again.
+// The sink must not throw. It may start waits; if this observer watches them,
+// they call the sink again.
 class LogObserver final : public WaitObserver {
  public:
   explicit LogObserver(LogOptions options = {});

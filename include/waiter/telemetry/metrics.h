@@ -16,7 +16,7 @@
 // telemetry/prometheus_cpp.h hands them to prometheus-cpp. For another metrics
 // library, implement `MetricsSink`.
 //
-// Set `WaitOptions::operation` to the kind of the wait:
+// Set `WaitOptions::operation` to the kind of wait:
 //
 //   waiter::Waiter wait(GetStatus, {.operation = "create instance",
 //                                   .timeout = absl::Minutes(5)});
@@ -78,23 +78,23 @@ inline constexpr std::array kInstruments = {
     Instrument::kWaitDuration, Instrument::kWaitPolls, Instrument::kWaitDelay,
     Instrument::kPollDuration, Instrument::kWaitActive};
 
-// Upper bounds of histogram buckets, for sinks that want some. A last bucket
-// has all values above.
+// Upper bounds of histogram buckets, for sinks that need them. A last bucket
+// holds all values above.
 using BucketBounds = std::array<double, 15>;
 const BucketBounds& BoundsOf(Instrument instrument);
 
-// One instrument with one set of labels. `MetricsObserver` gives the name and
-// the ordinal of the operation, and bounds their number. A value; `operation`
-// must stay valid. Of the labels, only the operation is a text that the user
-// chose.
+// One instrument with one set of labels. `MetricsObserver` supplies the name
+// and index of the operation, and limits the number of operations. A value;
+// `operation` must stay valid. Only the operation label is text chosen by the
+// user.
 class MetricSeries {
  public:
   // Number of operations that have separate labels, and the index of "other",
-  // which all further ones share.
+  // which all further operations share.
   static constexpr int kMaxOperations = 100;
   static constexpr int kOtherOperation = kMaxOperations;
 
-  // `code` counts for `kFailed`; every other reason implies its code.
+  // `code` is used for `kFailed`; every other reason implies its code.
   static MetricSeries WaitDuration(int operation_index,
                                    std::string_view operation,
                                    StopReason reason, absl::StatusCode code);
@@ -181,7 +181,7 @@ class MetricSeries {
 //   waiter::ObserveEveryWait(std::make_shared<waiter::MetricsObserver>(
 //       std::make_shared<MySink>()));
 //
-// Thread-safe. Called by the hooks of waits, so it should take well below a
+// Thread-safe. Called by the hooks of waits, so calls should take well under a
 // microsecond and must not throw.
 class MetricsSink {
  public:
@@ -198,9 +198,9 @@ class MetricsSink {
 // shared by all waits. A poll costs two virtual calls and a lookup, but no lock
 // and no allocation.
 //
-// The first 100 operations have separate labels. The waits of all further ones
-// count as the operation "other". Each observer numbers operations on its own,
-// so a sink must have one observer.
+// The first 100 operations have separate labels. Waits of all further
+// operations count as the operation "other". Each observer numbers operations
+// on its own, so a sink must have only one observer.
 class MetricsObserver final : public WaitObserver {
  public:
   // `sink` must not be null.
@@ -226,9 +226,9 @@ struct MetricSample {
   // The value of a counter or gauge, or the sum of the values of a histogram.
   double value = 0;
 
-  // For a histogram, the number of values in each bucket, not cumulative. There
-  // is one bucket for each of `MetricFamily::bounds`, for values up to that,
-  // and one for those above.
+  // For a histogram, the number of values in each bucket, not cumulative: one
+  // bucket for the values up to each of `MetricFamily::bounds`, and one for
+  // higher values.
   std::vector<uint64_t> buckets;
 };
 
@@ -251,21 +251,21 @@ class MetricsTable : public MetricsSink {
   void Record(const MetricSeries& series, double value) override;
   void Add(const MetricSeries& series, int64_t value) override;
 
-  // Adds gauges with the label `name`, which are read by `Collect`:
+  // Adds metrics with the label `name`, whose values `Collect` reads:
   //
   //   waiter.engine.pending, .due, .polls, .lateness
   //   waiter.retry_quota.tokens
   //   waiter.rate_limiter.rate     polls per second that may pass
   //
-  // Replaces an object of the same type that was watched under this name. An
-  // engine must outlive this, unless `Forget` is called before its end. The
-  // clock must be the one that the waits of the quota use.
+  // Replaces a watched object of the same type with this name. An engine must
+  // outlive this object, unless `Forget` is called first. The clock must be the
+  // one that the waits of the quota use.
   void Watch(std::string name, const WaitEngine& engine);
   void Watch(std::string name, std::shared_ptr<const RetryQuota> quota,
              Clock& clock = GetRealClock());
   void Watch(std::string name, std::shared_ptr<const RateLimiter> limiter);
 
-  // Removes the gauges with this name. Blocks while `Collect` reads them;
+  // Removes the metrics with this name. Blocks while `Collect` reads them;
   // afterwards nothing reads their objects.
   void Forget(std::string_view name);
 
@@ -301,11 +301,11 @@ std::string PrometheusText(const MetricsTable& table);
 // (durable/worker.h).
 std::string PrometheusText(const std::vector<MetricFamily>& families);
 
-// Returns the name that Prometheus has for an instrument.
+// Returns the Prometheus name of an instrument.
 std::string PrometheusName(const InstrumentInfo& info);
 
-// Returns the value of a label as UTF-8. Prometheus would refuse the whole text
-// because of one invalid byte, so each becomes a text such as `\xff`.
+// Returns the value of a label as UTF-8. Prometheus would reject the whole text
+// because of one invalid byte, so each such byte becomes text such as `\xff`.
 std::string PrometheusLabelValue(std::string_view value);
 
 }  // namespace waiter

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Metrics for the library prometheus-cpp, whose `Exposer` or `Gateway` then
-// serves them with the other metrics of the program:
+// Metrics for the library prometheus-cpp, whose `Exposer` or `Gateway` exports
+// them with the other metrics of the program:
 //
 //   const auto metrics = std::make_shared<waiter::MetricsTable>();
 //   waiter::ObserveEveryWait(
@@ -13,7 +13,7 @@
 //   exposer.RegisterCollectable(collectable);
 //
 // prometheus-cpp is not a dependency of Waiter: a program that includes this
-// header provides it. Tested with version 1.0.
+// header must provide it. Tested with version 1.0.
 
 #ifndef WAITER_TELEMETRY_PROMETHEUS_CPP_H_
 #define WAITER_TELEMETRY_PROMETHEUS_CPP_H_

@@ -9,14 +9,12 @@
 //   waiter::WaitHandle handle =
 //       engine.Start(waiter::Traced(tracer, wait_until_running), Use);
 //
-// The span of a poll is current while the status function runs, on whichever
-// thread, so that the spans of the client that it calls become its children.
-// The span of the wait is a child of the span that was current at the call of
-// `Traced`.
+// The span of a poll is current while the status function runs, on any thread,
+// so spans of the client that the function calls become its children. The span
+// of the wait is a child of the span that was current when `Traced` was called.
 //
-// `tracer` is a class that implements `Tracer`. docs/observability.md has the
-// one that connects this to opentelemetry-cpp; Waiter itself depends on no
-// tracing library.
+// `tracer` is a class that implements `Tracer`. docs/observability.md shows one
+// for opentelemetry-cpp; Waiter itself depends on no tracing library.
 
 #ifndef WAITER_TELEMETRY_TRACE_H_
 #define WAITER_TELEMETRY_TRACE_H_
@@ -56,7 +54,7 @@
 namespace waiter {
 
 // One attribute of a span or an event. The views are valid during the call that
-// gets them.
+// receives them.
 struct TraceAttribute {
   std::string_view key;
   std::variant<int64_t, double, std::string_view> value;
@@ -81,10 +79,10 @@ struct TraceAttribute {
 //     void End(Span& span);
 //   };
 //
-// Copies refer to the same tracer. Its functions are called under no lock, for
-// different spans also on several threads at the same time, and must not throw.
-// The result of `MakeCurrent` is destroyed on the thread that called it, in the
-// reverse order of several calls.
+// Copies refer to the same tracer. Its functions are called without a lock, for
+// different spans possibly on several threads at the same time, and must not
+// throw. Results of `MakeCurrent` are destroyed on the thread that called it,
+// in reverse order of the calls.
 template <typename T>
 concept Tracer = std::copy_constructible<T> &&
     std::copy_constructible<typename T::Context> &&
@@ -108,21 +106,21 @@ concept Tracer = std::copy_constructible<T> &&
 
 // Limits of the trace of one wait.
 struct TraceOptions {
-  // Number of polls that have a span. During later ones, the span of the wait
+  // Number of polls that have a span. During later polls, the span of the wait
   // is current.
   int64_t poll_spans = 100;
 
-  // Numbers of polls, at the beginning and at the end of the wait, that are
-  // events of its span.
+  // Numbers of polls, at the beginning and end of the wait, that become events
+  // of its span.
   int64_t first_events = 8;
   int64_t last_events = 8;
 };
 
 namespace internal {
 
-// The observer that opens and closes the spans of waits. The hooks of one wait
-// run one at a time, so the lock guards only the table, and the context, which
-// a poll on an executor reads while its wait may end.
+// The observer that opens and closes the spans of waits. The hooks of a wait
+// run one at a time, so the lock guards only the table and the contexts, which
+// a poll on an executor may read while its wait ends.
 template <Tracer T>
 class WaitTracer : public WaitObserver {
  public:
@@ -342,7 +340,7 @@ class AsyncTracedFunction {
 };
 
 // Returns `waiter` as a `Result`, whose function is a `Function` and whose
-// observer is the one of the policy followed by a tracer.
+// observer is the policy's, followed by a tracer.
 template <typename Result, typename Function, Tracer T, typename W>
 Result MakeTraced(T tracer, W waiter, const TraceOptions& trace_options) {
   const auto observer =
@@ -359,8 +357,8 @@ Result MakeTraced(T tracer, W waiter, const TraceOptions& trace_options) {
 }  // namespace internal
 
 // Returns a waiter that does what `waiter` does and traces each of its waits.
-// Takes about 1 KB for each pending wait. The observer of the options, if there
-// is one, is called before the tracer.
+// Takes about 1 KB for each pending wait. The observer of the options, if any,
+// is called before the tracer.
 //
 // The span of a wait is named "wait OPERATION", or "wait" without an operation,
 // and has the attributes
@@ -371,11 +369,11 @@ Result MakeTraced(T tracer, W waiter, const TraceOptions& trace_options) {
 //   waiter.polls, waiter.stop_reason   at its end
 //   error.type                         the code, if the wait did not succeed
 //
-// Only if the wait did not succeed, the span has the status "error": a poll
-// that finds "not ready" is not an error of the operation. The first and the
-// last eight polls (see `TraceOptions`) are also events "waiter.poll" of this
-// span, with `attempt`, `status`, `detail`, `delay` in seconds and `reason`.
-// The span of a poll is named "poll OPERATION" and has the attributes
+// The span has the status "error" only if the wait did not succeed: a poll that
+// finds "not ready" is not an error of the operation. The first and the last
+// eight polls (see `TraceOptions`) are also events "waiter.poll" of this span,
+// with `attempt`, `status`, `detail`, `delay` in seconds and `reason`. The span
+// of a poll is named "poll OPERATION" and has the attributes
 // `waiter.poll.attempt` and `waiter.poll.status`; a poll that fails the wait
 // has the status "error".
 //

@@ -33,8 +33,8 @@
 // The label of a row is the last poll's answer. docs/measuring.md explains such
 // a table.
 //
-// Waiter does not depend on Google Benchmark: a program that includes this
-// header must. Tested with version 1.7.
+// Waiter does not depend on Google Benchmark; programs that include this header
+// do. Tested with version 1.7.
 
 #ifndef WAITER_TESTING_BENCHMARK_H_
 #define WAITER_TESTING_BENCHMARK_H_
@@ -65,8 +65,8 @@ struct PollBenchmarkOptions {
   // Delay of the row `wait/delay`. Above zero.
   Duration wait_delay = absl::Milliseconds(1);
 
-  // One row for each element. It polls `waits / delay` times per second. If the
-  // function is too slow for that, the row says so instead of measuring.
+  // One row for each element, which polls `waits / delay` times per second. If
+  // the function is too slow for that, the row says so instead of measuring.
   std::vector<EngineLoad> engine_loads = {
       {1, absl::Milliseconds(10)},
       {1000, absl::Milliseconds(100)},
@@ -87,8 +87,8 @@ using BenchmarkRow = internal::poll_benchmark::Row;
 //
 //   waiter::BenchmarkPolls("GetStatus", [&] { return client.GetStatus(id); });
 //
-// A row calls `function` three times before it measures, and repeatedly while
-// it does, on one thread and one call at a time. All rows, and all waits of a
+// A row calls `function` three times before measuring, and repeatedly while
+// measuring, on one thread, one call at a time. All rows, and all waits of a
 // row, share one copy of `function`. Polling continues after any answer other
 // than `kFailed`, even after a success, and ignores `retry_after`. After
 // `kFailed` or an exception the row ends, with an error instead of figures.

@@ -9,29 +9,29 @@
 //   testing/doctest.h      CHECK_EVENTUALLY(job.State(), "DONE");
 //   testing/boost_test.h   BOOST_CHECK_EVENTUALLY(job.State(), "DONE");
 //
-// Each has four assertions, in two forms: one that continues after a failure,
-// and one that ends the test.
+// Each has four assertions, in two forms: after a failure, one continues the
+// test, and one ends it.
 //
 //   EVENTUALLY(expression, matcher)     passes with the first value that
 //                                       matches
-//   CONSISTENTLY(expression, matcher)   passes if every poll, at least two of
-//                                       them, matches for the time of
+//   CONSISTENTLY(expression, matcher)   passes if all polls, at least two,
+//                                       match throughout
 //                                       `EventuallyOptions::hold_for`
-//   NEVER(expression, matcher)          passes if no poll, of at least two,
-//                                       matches for that time
+//   NEVER(expression, matcher)          passes if none of the polls, at least
+//                                       two, matches during that time
 //   EVENTUALLY_PASSES({ ... })          passes with the first run of the block
-//                                       in which all its assertions pass
+//                                       in which all assertions pass
 //
 // The matcher is a value, a function that takes the value and returns a `bool`,
-// or a matcher of the framework. Without one, the expression must be true.
-// `EventuallyOptions` and `FailIf` or `PassIf` may follow:
+// or a matcher of the framework. Without a matcher, the expression must be
+// true. `EventuallyOptions` and `FailIf` or `PassIf` may follow:
 //
 //   CHECK_EVENTUALLY(job.State(), "DONE", {.timeout = absl::Minutes(1)},
 //                    waiter::FailIf("FAILED"));
 //
 // Each poll evaluates the expression again, on the calling thread. The first
 // poll is made immediately and the last one exactly at the limit; in between,
-// `EventuallyOptions` gives the delays, 10 ms growing to 500 ms by default. A
+// `EventuallyOptions` sets the delays, 10 ms growing to 500 ms by default. A
 // matching value passes even if it arrives after the limit, as long as its poll
 // began before. A poll that hangs is not interrupted.
 //
@@ -41,26 +41,26 @@
 // without value counts as `true` when it is a success.
 //
 // An error or an exception ends an EVENTUALLY immediately, unless it is an
-// `absl::Status` or `StatusOr` error that `options.errors` calls a server
-// error, throttling or not ready, or an exception that
-// `options.retry_exceptions` accepts. From any depth, also within a block,
+// `absl::Status` or `StatusOr` error that `options.errors` classifies as a
+// server error, throttled or not ready, or an exception that
+// `options.retry_exceptions` accepts. From any depth, even within a block,
 // `throw waiter::StopTrying("reason")` fails the assertion immediately, and
 // `throw waiter::TryAgainAfter(absl::Seconds(2))` sets the delay before the
 // next poll of an EVENTUALLY.
 //
 // On every clock except a `SimulatedClock`, a limit is multiplied by the
 // environment variable WAITER_TEST_TIMEOUT_SCALE and, under a sanitizer or
-// Valgrind, by 3 to 20. It is then cut to the rest of Bazel's TEST_TIMEOUT,
-// minus 2 s, so that the message is printed before the test is killed. Under a
-// debugger it is ignored. A sleep that ends more than a second late does not
-// count against the limit: the program was stopped, or its machine was
-// suspended.
+// Valgrind, by 3 to 20. The limit is then cut to the rest of Bazel's
+// TEST_TIMEOUT, minus 2 s, so that the message is printed before the test is
+// killed. Under a debugger, limits are ignored. A sleep that ends more than a
+// second late does not count against the limit: the program was stopped, or its
+// machine was suspended.
 //
-// An assertion that waits long reports this on the standard error stream when a
-// poll begins after 10 s, 30 s and 1 min, and then each time the elapsed time
-// has doubled. When the program ends, a line for each assertion that passed
-// with more than 80 % of its limit follows, with a limit that would have been
-// safe. On a `SimulatedClock` there are no such lines.
+// A long wait is reported on the standard error stream when a poll begins after
+// 10 s, 30 s and 1 min, and then whenever the elapsed time has doubled. When
+// the program ends, it prints a line for each assertion that took more than 80%
+// of its limit to pass, with a limit that would have been safe. On a
+// `SimulatedClock` there are no such lines.
 //
 // The function `Eventually` does the same in helpers, and returns the value.
 // docs/testing.md shows the messages of failures.
@@ -95,7 +95,7 @@ namespace waiter {
 // Returns whether polling should continue after an exception.
 using ExceptionFilter = std::function<bool(const std::exception_ptr&)>;
 
-// Short delays without jitter, so that runs on simulated time are equal.
+// Short delays without jitter, so that runs on simulated time are identical.
 struct EventuallyBackoffDefaults {
   static constexpr absl::Duration kInitialDelay = absl::Milliseconds(10);
   static constexpr absl::Duration kMaxDelay = absl::Milliseconds(500);
@@ -111,7 +111,7 @@ using EventuallyBackoff = BasicBackoff<EventuallyBackoffDefaults>;
 //   const waiter::EventuallyOptions kSlowDisk = {.timeout = absl::Seconds(30)};
 //   EXPECT_EVENTUALLY(FileSize(path), Gt(0), kSlowDisk);
 //
-// A single assertion gives them in place. The value must match for 2 s:
+// A single assertion can have its own. Here, the value must match for 2 s:
 //
 //   EXPECT_EVENTUALLY(job.State(), "DONE", {.hold_for = absl::Seconds(2)});
 //
@@ -122,9 +122,9 @@ using EventuallyBackoff = BasicBackoff<EventuallyBackoffDefaults>;
 //
 // Fields with the name of a field of `WaitOptions` (options.h) have the same
 // meaning and range. Options that contradict each other fail the assertion
-// before its first poll, with a message that says what to change. A field that
-// has its default takes the value of `ScopedEventuallyDefaults`, if there is
-// one.
+// before its first poll, with a message that says what to change. For a field
+// that has its default, the value in `ScopedEventuallyDefaults` applies, if
+// any.
 struct EventuallyOptions {
   // Name that precedes the expression in messages; may be empty.
   std::string name = {};
@@ -144,34 +144,34 @@ struct EventuallyOptions {
   //   {.delay_source = waiter::DelayList({100ms, 250ms, 500ms, 1s})}
   SharedDelaySource delay_source = nullptr;
 
-  // How long the expression must match, and number of consecutive polls in
-  // which it must. `hold_for` is the whole time of CONSISTENTLY and NEVER; if
-  // both fields have their defaults, that is the environment variable
-  // WAITER_TEST_HOLD_FOR, otherwise 100 ms.
+  // How long, and in how many consecutive polls, the expression must match.
+  // `hold_for` is the whole time of CONSISTENTLY and NEVER; if both fields have
+  // their defaults, it is the environment variable WAITER_TEST_HOLD_FOR,
+  // otherwise 100 ms.
   OptionalDuration hold_for = std::nullopt;
   int64_t successes_required = 1;
 
   // Options of a wait of your program, to poll as it does: its backoffs, limits
   // and budgets replace `backoff`. Its other options apply where the field of
-  // the same name here has its default. Ignores its `name`, `deadline` and
-  // `history_limit`.
+  // the same name here has its default. Its `name`, `deadline` and
+  // `history_limit` are ignored.
   std::optional<WaitOptions> policy = std::nullopt;
 
-  // Classification of an error that an expression of type `absl::Status` or
-  // `StatusOr<T>` gives and that does not match: `kFailed` ends the assertion;
-  // after everything else it continues.
+  // Classifies an error from an expression of type `absl::Status` or
+  // `StatusOr<T>` that does not match: `kFailed` ends the assertion; after any
+  // other class it continues.
   ErrorClassifier errors = ErrorClassifier::Http();
 
   // Exceptions after which EVENTUALLY continues; see `RetryOn`. All others, and
-  // every one in CONSISTENTLY and NEVER, fail the assertion immediately.
+  // in CONSISTENTLY and NEVER all exceptions, fail the assertion immediately.
   ExceptionFilter retry_exceptions = nullptr;
 
   // Delay before the first poll.
   Duration first_poll_delay = absl::ZeroDuration();
 
   // Maximum number of history lines in a message; zero for none. Consecutive
-  // polls with the same value share a line. If there are more, the message
-  // shows the first half and the last half of this number.
+  // polls with the same value share a line. If there are more lines, the
+  // message shows the first and last half of this number.
   int history_lines = 8;
 
   // Hooks of the wait; see observer.h. Null: the hooks of `policy`, if any.
@@ -226,8 +226,8 @@ inline Poll<> StopTrying(std::string_view reason) { return Failed(reason); }
 //
 // `timeout` and `retry_exceptions` apply only to EVENTUALLY, `hold_for` and
 // `successes_required` only to CONSISTENTLY and NEVER, and `name` and `errors`
-// have no effect. Assertions of other threads see a change of the defaults in
-// their next assertion. Thread-safe.
+// have no effect. Other threads see a change of the defaults from their next
+// assertion on. Thread-safe.
 class ScopedEventuallyDefaults {
  public:
   explicit ScopedEventuallyDefaults(EventuallyOptions defaults);
@@ -262,8 +262,8 @@ class FailIf {
 //                waiter::PassIf("DONE"));
 //
 // A value that violates the assertion fails it, even if this matches. In
-// EVENTUALLY, which passes at the first match anyway, it is an error. A
-// `WaitObserver` sees a wait that this ends as cancelled.
+// EVENTUALLY, which passes at the first match anyway, it is an error. To a
+// `WaitObserver`, a wait that this ends is cancelled.
 template <typename M>
 class PassIf {
  public:
@@ -276,7 +276,7 @@ class PassIf {
 };
 
 // Return type of `Eventually` for a function that returns `R`: a `StatusOr<R>`,
-// or `R` itself if that is a `StatusOr`, or a `StatusOr<T>` if it is a
+// or `R` itself if that is a `StatusOr`, or a `StatusOr<T>` if `R` is a
 // `Poll<T>`.
 template <typename R>
 struct EventualValue {

@@ -58,7 +58,7 @@ MATCHER_P(EndedFor, reason,
   return arg.reason() == reason;
 }
 
-// Match the most frequent reasons: success, deadline and cancellation.
+// Match the most common reasons: success, deadline and cancellation.
 inline auto IsReady() { return EndedFor(StopReason::kSuccess); }
 inline auto TimedOut() { return EndedFor(StopReason::kDeadline); }
 inline auto Cancelled() { return EndedFor(StopReason::kCancelled); }

@@ -13,7 +13,7 @@
 //
 // Time stops while code runs. When all code that could run is asleep on the
 // clock, the time jumps to the next wake-up or call. A test with threads
-// announces each, itself included, before the first of them starts:
+// announces each thread, including its own, before the first one starts:
 //
 //   std::atomic<bool> done = false;
 //   waiter::Waiter wait([&] { return done.load(); },
@@ -70,7 +70,7 @@ namespace waiter {
 class SimulatedClock final : public Clock {
   struct Announced {
     std::thread::id maker;
-    std::thread::id thread;  // None while it is on its way to its thread.
+    std::thread::id thread;  // None until the participant is on its thread.
   };
 
  public:
@@ -90,15 +90,15 @@ class SimulatedClock final : public Clock {
   SimulatedClock(Mode mode, StallGuard guard);
 
   // A thread that the clock waits for: the time jumps only while all
-  // participants are asleep on it. Other threads may also sleep on it, but the
-  // clock does not wait for them. Without participants, the time jumps as soon
-  // as one thread sleeps.
+  // participants are asleep on the clock. Other threads may also sleep on it,
+  // but are not waited for. Without participants, the time jumps as soon as one
+  // thread sleeps.
   //
   // Represents the thread that makes it, or, once it has been moved, the next
   // other thread that sleeps and is not yet a participant. A thread that
   // announces itself after another thread has moved the time, and while that
-  // thread continues to sleep, would see hours pass at random. The clock
-  // reports this by the `StallGuard`.
+  // thread still sleeps, would see hours pass at random. The clock reports this
+  // through the `StallGuard`.
   class Participant {
    public:
     explicit Participant(SimulatedClock& clock);
@@ -111,22 +111,22 @@ class SimulatedClock final : public Clock {
   };
 
   // Runs `function` once when `Elapsed()` reaches `time`, on the thread that
-  // moves the clock and under no lock. The time stops while it runs, unless it
-  // sleeps on this clock or advances it. If `time` has passed, it runs at the
-  // next move of the clock. Calls for the same time run in the order in which
-  // they were added.
+  // moves the clock, without a lock. The time stops while the function runs,
+  // unless that sleeps on this clock or advances it. If `time` has passed, the
+  // function runs when the clock next moves. Calls for the same time run in the
+  // order in which they were added.
   void CallAt(absl::Duration time, std::function<void()> function);
 
   // Advances the time by `duration`, which must not be negative, and runs the
-  // calls on the way at their own times. Sleepers that are due wake up after
-  // the last call. A status function that calls this simulates a poll that
-  // takes that long.
+  // calls that come due, each at its own time. Sleepers that are due wake up
+  // after the last call. A status function that calls this simulates a poll
+  // that takes that long.
   void AdvanceTime(absl::Duration duration);
 
   // Sleeps on this clock until `duration` of simulated time has passed, as a
-  // thread of a program does on the real one. A duration of zero or less
-  // returns without a sleep; with an infinite one, only a stop wakes the
-  // thread. `AdvanceTime` is for the code that moves the time.
+  // program's thread does on the real clock. Returns immediately if `duration`
+  // is zero or less; if it is infinite, only a stop wakes the thread.
+  // `AdvanceTime` is for the code that moves the time.
   void SleepFor(absl::Duration duration, const waiter::stop_token& stop = {});
   template <typename Rep, typename Period>
   void SleepFor(std::chrono::duration<Rep, Period> duration,
@@ -139,7 +139,7 @@ class SimulatedClock final : public Clock {
     }
   }
 
-  // Moves only the wall clock, forwards or backwards, as an administrator or a
+  // Moves only the wall clock, forward or backward, as an administrator or a
   // leap second does. Sleeps and timeouts are not affected.
   void StepWallClock(absl::Duration step);
 
@@ -172,8 +172,8 @@ class SimulatedClock final : public Clock {
     bool sleeps = false;  // On this clock, inside the call.
   };
 
-  // These require `mutex_`; the last four release it while they call functions
-  // of the user.
+  // These require `mutex_`; the last four release it while they call user
+  // functions.
   bool IsAsleep(const Sleeper& sleeper) const;
   size_t CountAsleep() const;
   bool TakePart();
@@ -193,7 +193,7 @@ class SimulatedClock final : public Clock {
   absl::Duration wall_step_;
   std::chrono::steady_clock::time_point moved_at_{};  // In real time.
   std::list<Announced> participants_;
-  // The thread whose sleep last moved the time without being a participant.
+  // The last non-participant whose sleep moved the time.
   std::thread::id stray_mover_;
   bool is_late_ = false;  // Another thread was announced since then.
   std::list<Sleeper> sleepers_;
@@ -228,7 +228,8 @@ class SimulatedClock final : public Clock {
 
 // Answers with its steps in order, and repeats the last one forever. Pass it by
 // `std::ref`, because a copy keeps its own record; it must then outlive the
-// wait. Thread-compatible: one wait at a time polls it. `T` must be copyable.
+// wait. Thread-compatible: only one wait at a time may poll it. `T` must be
+// copyable.
 template <typename T = void>
 class ScriptedPoll {
  public:
