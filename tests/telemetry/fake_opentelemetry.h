@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,6 +81,7 @@ struct SpanRecord {
   StatusCode status = StatusCode::kUnset;
   std::string description = {};
   int ends = 0;
+  int calls_after_end = 0;
 };
 
 inline std::string TextOf(const common::AttributeValue& value) {
@@ -112,6 +114,7 @@ class Span {
   void SetAttribute(nostd::string_view key,
                     const common::AttributeValue& value) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    record_.calls_after_end += record_.ends;
     record_.attributes[{key.data(), key.size()}] = TextOf(value);
   }
 
@@ -124,12 +127,14 @@ class Span {
       texts[{key.data(), key.size()}] = TextOf(value);
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    record_.calls_after_end += record_.ends;
     record_.events.emplace_back(std::string(name.data(), name.size()),
                                 std::move(texts));
   }
 
   void SetStatus(StatusCode code, nostd::string_view description = "") {
     const std::lock_guard<std::mutex> lock(mutex_);
+    record_.calls_after_end += record_.ends;
     record_.status = code;
     record_.description.assign(description.data(), description.size());
   }
@@ -188,7 +193,14 @@ class Token {
   Token() = default;
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
-  ~Token() { RuntimeContext::Stack().pop_back(); }
+  ~Token() {
+    // On the thread that attached it, in the reverse order of several.
+    if (RuntimeContext::Stack().size() != depth_) std::abort();
+    RuntimeContext::Stack().pop_back();
+  }
+
+ private:
+  const size_t depth_ = RuntimeContext::Stack().size();
 };
 
 }  // namespace context

@@ -1,10 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Metrics of waits: the observer, its sinks, and the text of Prometheus.
+// Metrics of waits: the observer, its sinks, and the table.
 
 #include "waiter/telemetry/metrics.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,7 +28,9 @@
 #include "tests/support/joining_thread.h"
 #include "tests/support/unowned.h"
 #include "waiter/budgets.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -44,6 +48,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // Records its input.
@@ -114,6 +119,20 @@ TEST_F(MetricsObserverTest, WaitIsMeasuredFromItsStartToItsEnd) {
                   "waiter.wait.active, create instance -1"));
 }
 
+TEST_F(MetricsObserverTest, PollOfDecadesIsMeasured) {
+  const absl::Duration decades = absl::Hours(24 * 365 * 50);
+  ScriptedPoll<> script(clock_, {{Success(), decades}});
+  WaitOptions options = Options(observer_);
+  options.timeout = absl::InfiniteDuration();
+
+  (void)Waiter(std::ref(script), options).Wait();
+
+  EXPECT_THAT(lines_.lines,
+              testing::Contains(absl::StrCat(
+                  "waiter.poll.duration, create instance, success ",
+                  absl::ToDoubleSeconds(decades))));
+}
+
 TEST_F(MetricsObserverTest, FailureHasAnErrorType) {
   (void)Waiter([] { return Failed(absl::NotFoundError("gone")); },
                Options(observer_))
@@ -129,11 +148,14 @@ TEST_F(MetricsObserverTest, FailureHasAnErrorType) {
                                 "deadline, DEADLINE_EXCEEDED 10"));
 }
 
-TEST_F(MetricsObserverTest, EveryEndTakesTheWaitOffTheActiveOnes) {
+TEST_F(MetricsObserverTest, EveryEndCountsOnceAndTakesTheWaitOffTheActiveOnes) {
   (void)Waiter([] { return true; }, Options(observer_)).Wait();
   WaitOptions invalid = Options(observer_);
   invalid.max_attempts = 0;
   (void)Waiter([] { return true; }, invalid).Wait();
+  (void)Waiter([] { return Poll<>(static_cast<PollStatus>(99)); },
+               Options(observer_))
+      .Wait();
   EXPECT_THROW((void)Waiter([]() -> bool { throw std::runtime_error("boom"); },
                             Options(observer_))
                    .Wait(),
@@ -141,17 +163,37 @@ TEST_F(MetricsObserverTest, EveryEndTakesTheWaitOffTheActiveOnes) {
   {
     WaitEngine engine(
         {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
-    // Destroyed before it begins, and ended with the engine.
+    // Destroyed before it begins, destroyed while it sleeps, cancelled while it
+    // polls, and ended with the engine.
     (void)engine.Start(Waiter([] { return false; }, Options(observer_)),
                        [](const auto&) {});
+    WaitHandle destroyed = engine.Start(
+        Waiter([] { return false; }, Options(observer_)), [](const auto&) {});
+    WaitHandle cancelled = engine.Start(
+        AsyncWaiter([](const PollCompletion<>&) {}, Options(observer_)),
+        [](const auto&) {});
     engine
         .Start(Waiter([] { return false; }, Options(observer_)),
                [](const auto&) {})
         .Detach();
     engine.RunDue();
+    EXPECT_THAT(lines_.active, ElementsAre(Pair("create instance", 3)));
+    destroyed = WaitHandle();
+    cancelled.Cancel();
+    engine.RunDue();
+    EXPECT_THAT(lines_.active, ElementsAre(Pair("create instance", 1)));
   }
 
-  EXPECT_THAT(lines_.active, ElementsAre(testing::Pair("create instance", 0)));
+  EXPECT_THAT(lines_.active, ElementsAre(Pair("create instance", 0)));
+  for (const char* per_wait :
+       {"waiter.wait.duration", "waiter.wait.polls", "waiter.wait.delay"}) {
+    EXPECT_EQ(std::count_if(lines_.lines.begin(), lines_.lines.end(),
+                            [&](const std::string& line) {
+                              return line.starts_with(per_wait);
+                            }),
+              8)
+        << per_wait;
+  }
 }
 
 TEST_F(MetricsObserverTest, OperationsBeyondTheLimitAreOneOther) {
@@ -179,9 +221,20 @@ TEST_F(MetricsObserverTest, ObserversOnOneThreadDoNotMixTheirOperations) {
     (void)Waiter([] { return true; }, Options(other, "a")).Wait();
   }
 
-  EXPECT_THAT(lines_.active, ElementsAre(testing::Pair("a", 0)));
-  EXPECT_THAT(other_lines.active,
-              ElementsAre(testing::Pair("a", 0), testing::Pair("b", 0)));
+  EXPECT_THAT(lines_.active, ElementsAre(Pair("a", 0)));
+  EXPECT_THAT(other_lines.active, ElementsAre(Pair("a", 0), Pair("b", 0)));
+}
+
+TEST_F(MetricsObserverTest, ThreadUsesManyTablesOneAfterTheOther) {
+  for (int i = 0; i < 10; ++i) {
+    const auto table = std::make_shared<MetricsTable>();
+    (void)Waiter([] { return true; },
+                 Options(std::make_shared<MetricsObserver>(table)))
+        .Wait();
+    EXPECT_THAT(PrometheusText(*table),
+                HasSubstr("waiter_wait_delay_seconds_count{operation=\"create "
+                          "instance\"} 1\n"));
+  }
 }
 
 // Series.
@@ -208,7 +261,7 @@ TEST(MetricSeriesTest, OrdinalsTellAllLabelsApart) {
                                          absl::StatusCode::kOk));
       }
     }
-    for (int code = 0; code < 17; ++code) {
+    for (int code = 1; code < 17; ++code) {
       check(MetricSeries::WaitDuration(operation, name, StopReason::kFailed,
                                        static_cast<absl::StatusCode>(code)));
     }
@@ -219,6 +272,7 @@ TEST(MetricSeriesTest, OrdinalsTellAllLabelsApart) {
     check(MetricSeries::WaitDelay(operation, name));
     check(MetricSeries::WaitActive(operation, name));
   }
+  EXPECT_THAT(seen, SizeIs(3 * 42));
 }
 
 TEST(MetricSeriesTest, ErrorTypesAreTheNamesOfTheCodes) {
@@ -229,16 +283,54 @@ TEST(MetricSeriesTest, ErrorTypesAreTheNamesOfTheCodes) {
               absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
   }
   // A status may carry any number.
-  EXPECT_EQ(MetricSeries::WaitDuration(0, "", StopReason::kFailed,
-                                       static_cast<absl::StatusCode>(12345))
-                .error_type(),
-            "UNKNOWN");
+  for (const int code : {17, 255, 256, -1, 12345}) {
+    const MetricSeries series = MetricSeries::WaitDuration(
+        MetricSeries::kOtherOperation, "", StopReason::kFailed,
+        static_cast<absl::StatusCode>(code));
+    EXPECT_EQ(series.error_type(), "UNKNOWN") << code;
+    EXPECT_LT(series.ordinal(), MetricSeries::kCount) << code;
+  }
+}
+
+TEST(MetricSeriesTest, EveryReasonButFailedImpliesItsCode) {
+  for (const auto& [reason, error_type] : std::map<StopReason, std::string>{
+           {StopReason::kSuccess, ""},
+           {StopReason::kDeadline, "DEADLINE_EXCEEDED"},
+           {StopReason::kCancelled, "CANCELLED"},
+           {StopReason::kShutDown, "CANCELLED"},
+           {StopReason::kInvalidOptions, "INVALID_ARGUMENT"},
+           {StopReason::kAttempts, "RESOURCE_EXHAUSTED"},
+           {StopReason::kConsecutiveLimit, "RESOURCE_EXHAUSTED"},
+           {StopReason::kDelaySource, "RESOURCE_EXHAUSTED"},
+           {StopReason::kQuota, "RESOURCE_EXHAUSTED"}}) {
+    const MetricSeries series =
+        MetricSeries::WaitDuration(0, "x", reason, absl::StatusCode::kNotFound);
+    EXPECT_EQ(series.error_type(), error_type);
+    EXPECT_EQ(series.ordinal(), MetricSeries::WaitDuration(
+                                    0, "x", reason, absl::StatusCode::kAborted)
+                                    .ordinal());
+  }
+}
+
+TEST(MetricSeriesTest, InstrumentsAreInOrderAndTheirBoundsAscend) {
+  for (size_t i = 0; i < kInstruments.size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(kInstruments[i]), i);
+    EXPECT_FALSE(InfoOf(kInstruments[i]).description.empty());
+    const BucketBounds& bounds = BoundsOf(kInstruments[i]);
+    EXPECT_EQ(std::adjacent_find(bounds.begin(), bounds.end(),
+                                 std::greater_equal<>()),
+              bounds.end());
+  }
 }
 
 // The table and its text.
 
 class MetricsTableTest : public MetricsTest {
  protected:
+  static std::shared_ptr<RetryQuota> QuotaOf(double capacity) {
+    return *RetryQuota::Make({.capacity = capacity});
+  }
+
   const MetricFamily* Find(const std::vector<MetricFamily>& families,
                            std::string_view name) {
     for (const MetricFamily& family : families) {
@@ -275,6 +367,24 @@ TEST_F(MetricsTableTest, ValuesAreInTheBucketsThatHaveThem) {
   EXPECT_EQ(sample.buckets[15], 2U);  // Above.
   EXPECT_EQ(sample.value, 1e9 + 2053.5);
   EXPECT_EQ(families[0].bounds.back(), 1024);
+}
+
+TEST_F(MetricsTableTest, CollectedValuesOutliveTheObserverAndTheTable) {
+  const std::string operation(100, 'x');
+  auto table = std::make_shared<MetricsTable>();
+  (void)Waiter([] { return true; },
+               Options(std::make_shared<MetricsObserver>(table), operation))
+      .Wait();
+
+  const auto families = table->Collect();
+  table = nullptr;
+
+  ASSERT_THAT(families, SizeIs(5));
+  for (const MetricFamily& family : families) {
+    EXPECT_THAT(std::string(family.info.name), testing::StartsWith("waiter."));
+    EXPECT_FALSE(family.info.description.empty());
+    EXPECT_THAT(family.samples[0].labels[0], Pair("operation", operation));
+  }
 }
 
 TEST_F(MetricsTableTest, TextIsWhatPrometheusReads) {
@@ -371,50 +481,161 @@ TEST_F(MetricsTableTest, BudgetsHaveGauges) {
   EXPECT_THAT(table_->Collect(), IsEmpty());
 }
 
-TEST_F(MetricsTableTest, WatchingAnotherUnderTheSameNameReplacesIt) {
-  table_->Watch("api", *RetryQuota::Make({.capacity = 100}), clock_);
-  table_->Watch("api", *RetryQuota::Make({.capacity = 50}), clock_);
+TEST_F(MetricsTableTest, WatchReplacesOneOfTheSameTypeAndForgetsAllOfTheName) {
+  WaitEngine engine({.threads = 0, .clock = &clock_});
+  WaitEngine busy({.threads = 0, .clock = &clock_});
+  const WaitHandle pending = busy.Start(
+      Waiter([] { return false; }, Options(nullptr)), [](const auto&) {});
+  busy.RunDue();
+  const std::string engine_has = "waiter_engine_pending{name=\"a\"} ";
+  const std::string quota_has = "waiter_retry_quota_tokens{name=\"a\"} ";
+  table_->Watch("a", engine);
+  table_->Watch("a", QuotaOf(100), clock_);
+  table_->Watch("b", QuotaOf(7), clock_);
+  EXPECT_THAT(PrometheusText(*table_), AllOf(HasSubstr(engine_has + "0\n"),
+                                             HasSubstr(quota_has + "100")));
 
+  table_->Watch("a", busy);
+  table_->Watch("a", QuotaOf(50), clock_);
+  EXPECT_THAT(PrometheusText(*table_),
+              AllOf(HasSubstr(engine_has + "1\n"), HasSubstr(quota_has + "50"),
+                    Not(HasSubstr(engine_has + "0\n")),
+                    Not(HasSubstr(quota_has + "100"))));
+
+  for (const char* name : {"a", "a", "never watched"}) table_->Forget(name);
   const auto families = table_->Collect();
-
   ASSERT_THAT(families, SizeIs(1));
   ASSERT_THAT(families[0].samples, SizeIs(1));
-  EXPECT_EQ(families[0].samples[0].value, 50);
+  EXPECT_EQ(families[0].samples[0].value, 7);
+}
+
+TEST_F(MetricsTableTest, WhatIsForgottenOrReplacedMayUseTheTableAsItGoes) {
+  int gone = 0;
+  const auto watch = [&] {
+    const std::shared_ptr<RetryQuota> owner = QuotaOf(5);
+    table_->Watch(
+        "q",
+        std::shared_ptr<const RetryQuota>(owner.get(),
+                                          [&, owner](const RetryQuota*) {
+                                            table_->Forget("another");
+                                            (void)table_->Collect();
+                                            ++gone;
+                                          }),
+        clock_);
+  };
+  watch();
+  EXPECT_EQ(gone, 0);  // The table shares what it watches.
+  table_->Forget("q");
+  EXPECT_EQ(gone, 1);
+  watch();
+  table_->Watch("q", QuotaOf(6), clock_);
+  EXPECT_EQ(gone, 2);
 }
 
 // Many threads.
 
-TEST_F(MetricsTableTest, NoValueOfAnyThreadIsLost) {
-  constexpr int kThreads = 4;
-  constexpr int kWaits = 2000;
+// Some threads share memory, because there are more of them than parts.
+TEST_F(MetricsTableTest, NoValueOfAnyThreadIsLostAndNoneDecreases) {
+  constexpr int kThreads = 9;
+  constexpr int kWaits = 1000;
+  constexpr int kOperations = MetricSeries::kMaxOperations + 30;
+  const auto count_of = [&](std::string_view name) {
+    const auto families = table_->Collect();
+    uint64_t count = 0;
+    const MetricFamily* const family = Find(families, name);
+    if (family == nullptr) return count;
+    for (const MetricSample& sample : family->samples) {
+      for (const uint64_t bucket : sample.buckets) count += bucket;
+    }
+    return count;
+  };
   {
     std::vector<JoiningThread> threads;
+    std::atomic<int> running = kThreads;
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
         for (int wait = 0; wait < kWaits; ++wait) {
-          WaitOptions options = {// All threads meet at the limit of operations.
-                                 .operation = absl::StrCat((wait + i) % 130),
-                                 .timeout = absl::InfiniteDuration(),
-                                 .hooks = {.observer = observer_}};
+          // All threads meet at the limit of operations.
+          WaitOptions options = {
+              .operation = absl::StrCat((wait + i) % kOperations),
+              .timeout = absl::InfiniteDuration(),
+              .hooks = {.observer = observer_}};
           (void)Waiter([] { return true; }, options).Wait();
         }
+        --running;
       });
     }
-    threads.emplace_back([&] {
-      for (int i = 0; i < 100; ++i) (void)table_->Collect();
+    uint64_t last = 0;
+    while (running > 0) {
+      const uint64_t count = count_of("waiter.wait.polls");
+      EXPECT_GE(count, last);
+      last = count;
+    }
+  }
+
+  EXPECT_EQ(count_of("waiter.wait.polls"), uint64_t{kThreads} * kWaits);
+  const auto families = table_->Collect();
+  std::set<std::string> operations;
+  for (const MetricSample& sample :
+       Find(families, "waiter.wait.active")->samples) {
+    EXPECT_EQ(sample.value, 0) << sample.labels[0].second;
+    operations.insert(sample.labels[0].second);
+  }
+  EXPECT_THAT(operations, SizeIs(MetricSeries::kMaxOperations + 1));
+}
+
+TEST_F(MetricsTableTest, ValuesOfThreadsThatHaveEndedStay) {
+  const MetricSeries series =
+      MetricSeries::WaitPolls(0, "x", StopReason::kSuccess);
+  for (int i = 0; i < 300; ++i) {
+    JoiningThread([&] {
+      table_->Record(series, 1);
+      table_->Add(MetricSeries::WaitActive(0, "x"), i % 2 == 0 ? 1 : -1);
     });
   }
 
   const auto families = table_->Collect();
-  uint64_t waits = 0;
-  for (const MetricSample& sample :
-       Find(families, "waiter.wait.polls")->samples) {
-    for (const uint64_t bucket : sample.buckets) waits += bucket;
+  ASSERT_THAT(families, SizeIs(2));
+  EXPECT_EQ(families[0].samples[0].value, 300);
+  EXPECT_EQ(families[0].samples[0].buckets[0], 300U);
+  EXPECT_EQ(families[1].samples[0].value, 0);
+}
+
+TEST_F(MetricsTableTest, EnginesComeAndGoWhileOthersCollect) {
+  std::atomic<bool> done = false;
+  std::vector<JoiningThread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) (void)PrometheusText(*table_);
+    });
   }
-  EXPECT_EQ(waits, uint64_t{kThreads} * kWaits);
-  for (const MetricSample& sample :
-       Find(families, "waiter.wait.active")->samples) {
-    EXPECT_EQ(sample.value, 0) << sample.labels[0].second;
+  {
+    std::vector<JoiningThread> owners;
+    for (int i = 0; i < 2; ++i) {
+      owners.emplace_back([&, name = absl::StrCat("engine ", i)] {
+        for (int round = 0; round < 50; ++round) {
+          WaitEngine engine({.threads = 2});
+          table_->Watch(name, engine);
+          for (int wait = 0; wait < 5; ++wait) {
+            engine
+                .Start(Waiter([polls = 0]() mutable { return ++polls == 3; },
+                              {.operation = absl::StrCat(round),
+                               .timeout = absl::Hours(1),
+                               .backoff = Every(absl::Microseconds(100)),
+                               .hooks = {.observer = observer_}}),
+                       [](const auto&) {})
+                .Detach();
+          }
+          table_->Forget(name);
+        }
+      });
+    }
+  }
+  done = true;
+  readers.clear();
+  for (const MetricFamily& family : table_->Collect()) {
+    EXPECT_THAT(std::string(family.info.name),
+                Not(testing::StartsWith("waiter.engine")));
   }
 }
 

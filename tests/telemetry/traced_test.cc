@@ -1,12 +1,14 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,10 +27,12 @@
 #include "tests/telemetry/fake_opentelemetry.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/stop_token.h"
 #include "waiter/telemetry/trace.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/token.h"
@@ -134,6 +138,12 @@ std::vector<std::string> AttemptsOf(const SpanRecord& span) {
 
 class TracedTest : public testing::Test {
  protected:
+  ~TracedTest() override {
+    EXPECT_THAT(spans(), Each(AllOf(Field(&SpanRecord::ends, 1),
+                                    Field(&SpanRecord::calls_after_end, 0))));
+    EXPECT_EQ(CurrentSpan(), "none");
+  }
+
   WaitOptions Options() {
     return {.name = "instance i-0abc",
             .operation = "create instance",
@@ -185,14 +195,45 @@ TEST_F(TracedTest, WaitHasASpanAndEachPollAChildOfIt) {
 TEST_F(TracedTest, ParentIsTheSpanThatWasCurrentAtTheCallOfTraced) {
   Waiter wait([] { return true; }, Options());
   auto traced = [&] {
-    const auto scope = tracer_.MakeCurrent(tracer_.With(
-        tracer_.Current(), tracer_.StartSpan("request", tracer_.Current())));
+    auto request = tracer_.StartSpan("request", tracer_.Current());
+    const auto scope =
+        tracer_.MakeCurrent(tracer_.With(tracer_.Current(), request));
+    tracer_.End(request);
     return Traced(tracer_, wait);
   }();
 
   EXPECT_TRUE(traced.Wait().ok());
 
   EXPECT_THAT(NamesOf(spans()), Contains("request/wait create instance"));
+}
+
+TEST_F(TracedTest, WaitWithinAPollIsAChildOfThePoll) {
+  WaitOptions inner = Options();
+  inner.operation = "inner";
+  Waiter wait(
+      [&] {
+        return Traced(tracer_, Waiter([] { return true; }, inner)).Wait().ok();
+      },
+      Options());
+
+  EXPECT_TRUE(Traced(tracer_, wait).Wait().ok());
+
+  EXPECT_THAT(NamesOf(spans()), Contains("poll create instance/wait inner"));
+}
+
+TEST_F(TracedTest, WaitWithoutOperationAndDeadlineHasNoSuchAttributes) {
+  WaitOptions options = Options();
+  options.operation = "";
+  options.timeout = absl::InfiniteDuration();
+
+  EXPECT_TRUE(
+      Traced(tracer_, Waiter([] { return true; }, options)).Wait().ok());
+
+  EXPECT_THAT(NamesOf(spans()), ElementsAre("/wait", "wait/poll"));
+  EXPECT_THAT(spans()[0].attributes,
+              ElementsAre(Pair("waiter.name", "instance i-0abc"),
+                          Pair("waiter.polls", "1"),
+                          Pair("waiter.stop_reason", "success")));
 }
 
 TEST_F(TracedTest, OnlyAWaitThatDoesNotSucceedIsAnError) {
@@ -217,45 +258,97 @@ TEST_F(TracedTest, OnlyAWaitThatDoesNotSucceedIsAnError) {
 
 TEST_F(TracedTest, FirstAndLastPollsAreEventsInTheirOrder) {
   int polls = 0;
-  Waiter wait([&] { return ++polls == 10; }, Options());
+  const std::string detail("CREATING\0\xff", 10);
+  Waiter wait([&] { return ++polls == 10 ? Success() : NotReady(detail); },
+              Options());
 
   EXPECT_TRUE(
       Traced(tracer_, wait, {.first_events = 2, .last_events = 3}).Wait().ok());
 
   EXPECT_THAT(AttemptsOf(spans()[0]), ElementsAre("1", "2", "8", "9", "10"));
   EXPECT_EQ(spans()[0].events[0].first, "waiter.poll");
-  EXPECT_THAT(
-      spans()[0].events[0].second,
-      ElementsAre(Pair("attempt", "1"), Pair("delay", "2.0"),
-                  Pair("reason", "not ready"), Pair("status", "not ready")));
+  EXPECT_THAT(spans()[0].events[0].second,
+              ElementsAre(Pair("attempt", "1"), Pair("delay", "2.0"),
+                          Pair("detail", detail), Pair("reason", "not ready"),
+                          Pair("status", "not ready")));
   EXPECT_THAT(spans()[0].events[4].second,
               ElementsAre(Pair("attempt", "10"), Pair("status", "success")));
 }
 
-TEST_F(TracedTest, NoPollIsAnEventTwice) {
-  int polls = 0;
-  Waiter wait([&] { return ++polls == 3; }, Options());
+TEST_F(TracedTest, PollIsAnEventOnceWhateverTheLimits) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  for (const int polls : {1, 8, 9, 15, 16, 17, 40}) {
+    for (const auto& [first, last] : std::vector<std::pair<int64_t, int64_t>>{
+             {8, 8}, {0, 0}, {0, 3}, {3, 0}, {-1, -1}, {kHuge, kHuge}}) {
+      SCOPED_TRACE(absl::StrCat(polls, ", ", first, ", ", last));
+      const size_t before = spans().size();
+      int made = 0;
+      WaitOptions options = Options();
+      options.timeout = absl::Hours(1);
 
-  EXPECT_TRUE(Traced(tracer_, wait).Wait().ok());
+      EXPECT_TRUE(Traced(tracer_,
+                         Waiter([&] { return ++made == polls; }, options),
+                         {.first_events = first, .last_events = last})
+                      .Wait()
+                      .ok());
 
-  EXPECT_THAT(AttemptsOf(spans()[0]), ElementsAre("1", "2", "3"));
+      std::vector<std::string> expected;
+      for (int i = 1; i <= polls; ++i) {
+        if (i <= first || i > polls - last) expected.push_back(absl::StrCat(i));
+      }
+      EXPECT_EQ(AttemptsOf(spans().at(before)), expected);
+    }
+  }
 }
 
 TEST_F(TracedTest, LatePollsOfALongWaitRunWithinTheSpanOfTheWait) {
-  std::vector<std::string> current;
-  Waiter wait(
-      [&] {
-        current.push_back(CurrentSpan());
-        return current.size() == 4;
-      },
-      Options());
+  for (const int64_t limit : {-1, 0, 2}) {
+    const size_t before = spans().size();
+    const size_t poll_spans = limit > 0 ? static_cast<size_t>(limit) : 0;
+    std::vector<std::string> current;
+    Waiter wait(
+        [&] {
+          current.push_back(CurrentSpan());
+          return current.size() == 4;
+        },
+        Options());
 
-  EXPECT_TRUE(Traced(tracer_, wait, {.poll_spans = 2}).Wait().ok());
+    EXPECT_TRUE(Traced(tracer_, wait, {.poll_spans = limit}).Wait().ok());
 
-  EXPECT_THAT(spans(), SizeIs(3));
-  EXPECT_THAT(current,
-              ElementsAre("poll create instance", "poll create instance",
-                          "wait create instance", "wait create instance"));
+    EXPECT_THAT(spans(), SizeIs(before + 1 + poll_spans));
+    std::vector<std::string> expected(4, "wait create instance");
+    std::fill_n(expected.begin(), poll_spans, "poll create instance");
+    EXPECT_EQ(current, expected);
+  }
+}
+
+TEST_F(TracedTest, EveryEndWithoutSuccessHasItsErrorType) {
+  const auto run = [&](auto function, const WaitOptions& options) {
+    return Traced(tracer_, Waiter(std::move(function), options));
+  };
+  const auto never = [] { return false; };
+  stop_source stop;
+  stop.request_stop();
+  (void)run(never, Options()).Wait();
+  (void)run(never, Options()).Wait(stop.get_token());
+  WaitOptions one = Options();
+  one.max_attempts = 1;
+  (void)run(never, one).Wait();
+  (void)run(std::function<bool()>(), Options()).Wait();
+  EXPECT_THROW(
+      (void)run([]() -> bool { throw std::runtime_error("no"); }, Options())
+          .Wait(),
+      std::runtime_error);
+
+  std::vector<std::string> types;
+  for (const SpanRecord& span : spans()) {
+    if (span.name != "wait create instance") continue;
+    EXPECT_EQ(span.status, StatusCode::kError);
+    types.push_back(span.attributes.at("error.type"));
+  }
+  EXPECT_THAT(
+      types, ElementsAre("DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED",
+                         "INVALID_ARGUMENT", "UNKNOWN"));
 }
 
 TEST_F(TracedTest, WaitThatMakesNoPollHasASpan) {
@@ -284,7 +377,7 @@ TEST_F(TracedTest, FunctionThatThrowsEndsBothSpans) {
   EXPECT_EQ(CurrentSpan(), "none");
 }
 
-TEST_F(TracedTest, OwnObserverAndValueStay) {
+TEST_F(TracedTest, OwnObserverContextAndMoveOnlyValueStay) {
   class Polls : public WaitObserver {
    public:
     void AfterPoll(const PollEvent& /*poll*/) override { ++count; }
@@ -294,22 +387,24 @@ TEST_F(TracedTest, OwnObserverAndValueStay) {
   WaitOptions options = Options();
   options.hooks.observer = polls;
   Waiter wait(
-      [](const PollContext& context) -> absl::StatusOr<std::string> {
-        return absl::StrCat("attempt ", context.attempt);
+      [owned = std::make_unique<int>(7)](const PollContext& context)
+          -> absl::StatusOr<std::unique_ptr<int64_t>> {
+        return std::make_unique<int64_t>(*owned + context.attempt);
       },
       options);
 
-  const WaitResult<std::string> result = Traced(tracer_, wait).Wait();
+  const WaitResult<std::unique_ptr<int64_t>> result =
+      Traced(tracer_, std::move(wait)).Wait();
 
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result.value(), "attempt 1");
+  EXPECT_EQ(*result.value(), 8);
   EXPECT_EQ(polls->count, 1);
 }
 
 // Records its calls in the list that an observer also uses.
 struct ListingTracer {
   using Context = int;
-  using Span = std::string;
+  using Span = std::unique_ptr<std::string>;  // Not copyable.
 
   static Context Current() { return 0; }
   static Context With(Context /*parent*/, const Span& /*span*/) { return 0; }
@@ -318,7 +413,7 @@ struct ListingTracer {
   }
   Span StartSpan(std::string_view name, const Context& /*parent*/) const {
     lines->push_back(absl::StrCat("tracer: start ", std::string(name)));
-    return std::string(name);
+    return std::make_unique<std::string>(name);
   }
   static void SetAttribute(Span& /*span*/,
                            const TraceAttribute& /*attribute*/) {}
@@ -327,7 +422,7 @@ struct ListingTracer {
                        std::span<const TraceAttribute> /*attributes*/) {}
   static void SetError(Span& /*span*/, std::string_view /*description*/) {}
   void End(Span& span) const {
-    lines->push_back(absl::StrCat("tracer: end ", span));
+    lines->push_back(absl::StrCat("tracer: end ", *span));
   }
 
   std::vector<std::string>* lines;
@@ -390,6 +485,23 @@ TEST_F(TracedTest, ObserversAreCalledBeforeTheTracer) {
   engine.Run();
   ObserveEveryWait(nullptr);
   EXPECT_EQ(lines, expected);
+}
+
+TEST_F(TracedTest, ObserversSeeAWaitThatIsTracedTwiceOnce) {
+  std::vector<std::string> lines;
+  WaitOptions options = Options();
+  options.hooks.observer = std::make_shared<ListingObserver>("own", lines);
+  ObserveEveryWait(std::make_shared<ListingObserver>("all", lines));
+
+  EXPECT_TRUE(
+      Traced(tracer_, Traced(tracer_, Waiter([] { return true; }, options)))
+          .Wait()
+          .ok());
+
+  ObserveEveryWait(nullptr);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "all: start"), 1);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "own: done"), 1);
+  EXPECT_THAT(spans(), SizeIs(4));
 }
 
 TEST_F(TracedTest, WaitThatGoesOnHasASpanOfItsOwn) {
@@ -465,24 +577,55 @@ TEST_F(TracedTest, AsynchronousPollHasASpanUntilItsAnswer) {
   EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
 }
 
-TEST_F(TracedTest, DestroyedHandleEndsTheSpans) {
-  WaitEngine engine(
-      {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
+TEST_F(TracedTest, SpansEndHoweverAWaitOfAnEngineEnds) {
+  std::vector<PollCompletion<>> pending;
+  const auto never = [&] {
+    return Traced(tracer_, Waiter([] { return false; }, Options()));
+  };
+  const auto unanswered = [&] {
+    return Traced(tracer_, AsyncWaiter(
+                               [&](PollCompletion<> done) {
+                                 pending.push_back(std::move(done));
+                               },
+                               Options()));
+  };
+  const auto ignore = [](const WaitResult<>&) {};
   {
-    const WaitHandle handle =
-        engine.Start(Traced(tracer_, Waiter([] { return false; }, Options())),
-                     [](const WaitResult<>&) {});
+    WaitEngine engine(
+        {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
+    // The first one is destroyed before it begins.
+    (void)engine.Start(never(), ignore);
+    WaitHandle sleeps = engine.Start(never(), ignore);
+    WaitHandle polls = engine.Start(unanswered(), ignore);
+    WaitHandle cancelled = engine.Start(unanswered(), ignore);
+    engine.Start(never(), ignore, {.name = "own name"}).Detach();
+    engine.Start(unanswered(), ignore).Detach();
     engine.RunDue();
+    sleeps = WaitHandle();
+    polls = WaitHandle();
+    cancelled.Cancel();
+    engine.RunDue();
+    EXPECT_THAT(pending, SizeIs(3));
   }
-  engine.RunDue();
+  // Answers that come too late.
+  for (const PollCompletion<>& done : pending) done(Success());
 
-  EXPECT_THAT(spans(), SizeIs(2));
-  EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
-  EXPECT_THAT(spans()[0].attributes,
-              Contains(Pair("waiter.stop_reason", "cancelled")));
+  std::vector<std::string> reasons;
+  std::vector<std::string> names;
+  for (const SpanRecord& span : spans()) {
+    if (span.name != "wait create instance") continue;
+    reasons.push_back(span.attributes.at("waiter.stop_reason"));
+    names.push_back(span.attributes.at("waiter.name"));
+    EXPECT_EQ(span.attributes.at("error.type"), "CANCELLED");
+  }
+  EXPECT_THAT(reasons, SizeIs(6));
+  EXPECT_EQ(std::count(reasons.begin(), reasons.end(), "cancelled"), 4);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "own name"), 1);
 }
 
-TEST_F(TracedTest, OneWaiterTracesItsWaitsOnSeveralThreads) {
+TEST_F(TracedTest, OneWaiterTracesItsWaitsOnSeveralThreadsAndAnEngine) {
+  constexpr int kThreads = 4;
+  constexpr int kWaits = 20;
   WaitOptions options = Options();
   options.clock = nullptr;
   options.backoff = Every(absl::ZeroDuration());
@@ -495,17 +638,29 @@ TEST_F(TracedTest, OneWaiterTracesItsWaitsOnSeveralThreads) {
                           options));
   {
     std::vector<JoiningThread> threads;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
-        for (int wait = 0; wait < 20; ++wait) {
+        for (int wait = 0; wait < kWaits; ++wait) {
           EXPECT_TRUE(traced.Wait().ok());
         }
       });
     }
   }
-
-  EXPECT_THAT(spans(), SizeIs(4 * 20 * 6));
-  EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
+  EXPECT_THAT(spans(), SizeIs(kThreads * kWaits * 6));
+  {
+    WaitEngine engine({.threads = 2});
+    for (int wait = 0; wait < kWaits; ++wait) {
+      engine.Start(traced, [](const WaitResult<>&) {}).Detach();
+      WaitHandle destroyed = engine.Start(traced, [](const WaitResult<>&) {});
+      destroyed.PollNow();
+    }
+  }
+  const std::vector<SpanRecord> spans = this->spans();
+  EXPECT_EQ(std::count_if(spans.begin(), spans.end(),
+                          [](const SpanRecord& span) {
+                            return span.name == "wait create instance";
+                          }),
+            kThreads * kWaits + 2 * kWaits);
 }
 
 }  // namespace
