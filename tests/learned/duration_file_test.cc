@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +39,15 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+constexpr char kHeader[] = "waiter durations 1\n";
+
 ObservedDuration Exactly(int64_t seconds) {
   return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
+}
+
+void Fill(DurationModel& model, std::string_view operation, int64_t seconds,
+          int count) {
+  for (int i = 0; i < count; ++i) model.Record(operation, Exactly(seconds));
 }
 
 class DurationFileTest : public testing::Test {
@@ -48,17 +58,38 @@ class DurationFileTest : public testing::Test {
   }
   ~DurationFileTest() override { std::filesystem::remove_all(folder_); }
 
-  std::string Contents() const {
+  static std::string Contents(const std::string& path) {
     std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
+    text << std::ifstream(path).rdbuf();
     return text.str();
   }
+  std::string Contents() const { return Contents(path_); }
   void Write(const std::string& text) const { std::ofstream(path_) << text; }
+  void Add(const std::string& text) const {
+    std::ofstream(path_, std::ios::app) << text;
+  }
+  // Puts another file in the place of the file.
+  void ReplaceBy(const std::string& text) const {
+    const std::string other = folder_ + "/other";
+    std::ofstream(other) << text;
+    std::filesystem::rename(other, path_);
+  }
+
+  // Returns the durations that another process reads.
+  std::vector<ObservedDuration> Saved(std::string_view operation) const {
+    DurationModel read;
+    EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
+    return read.Durations(operation);
+  }
 
   // Opens the file for a model, which must succeed.
   std::unique_ptr<DurationFile> Open(
       const std::shared_ptr<DurationModel>& model) const {
-    auto file = DurationFile::Open(path_, model);
+    return Open(path_, model);
+  }
+  static std::unique_ptr<DurationFile> Open(
+      const std::string& path, const std::shared_ptr<DurationModel>& model) {
+    auto file = DurationFile::Open(path, model);
     EXPECT_EQ(file.status(), absl::OkStatus());
     return file.ok() ? *std::move(file) : nullptr;
   }
@@ -66,11 +97,15 @@ class DurationFileTest : public testing::Test {
   const std::string folder_ =
       absl::StrCat(testing::TempDir(), "durations_", getpid());
   const std::string path_ = folder_ + "/durations";
+  std::shared_ptr<DurationModel> model_ = std::make_shared<DurationModel>();
 };
 
-TEST_F(DurationFileTest, NewFileHasTheFirstLine) {
-  const auto file = Open(std::make_shared<DurationModel>());
-  EXPECT_EQ(Contents(), "waiter durations 1\n");
+TEST_F(DurationFileTest, NewFileHasTheFirstLineAndAnEmptyOneGetsIt) {
+  Open(model_).reset();
+  EXPECT_EQ(Contents(), kHeader);
+  Write("");
+  Open(model_).reset();
+  EXPECT_EQ(Contents(), kHeader);
 }
 
 TEST_F(DurationFileTest, WhatIsRecordedIsThereAtTheNextOpening) {
@@ -85,6 +120,7 @@ TEST_F(DurationFileTest, WhatIsRecordedIsThereAtTheNextOpening) {
   auto model = std::make_shared<DurationModel>();
   const auto file = Open(model);
   EXPECT_THAT(model->Operations(), ElementsAre("a", "b"));
+  EXPECT_EQ(file->damaged_lines(), 0);
 }
 
 TEST_F(DurationFileTest, NothingIsWrittenAfterTheFileIsClosed) {
@@ -139,6 +175,55 @@ TEST_F(DurationFileTest, ProcessesAddToOneFileWithoutLoss) {
   }
 }
 
+TEST_F(DurationFileTest, RecorderOfTheModelIsReplacedByTheFile) {
+  int recorded = 0;
+  const auto count = [&](auto, const auto&) { ++recorded; };
+  model_->SetRecorder(count);
+  auto file = Open(model_);
+  Fill(*model_, "a", 1, 1);
+  EXPECT_EQ(recorded, 0);
+  EXPECT_THAT(Saved("a"), SizeIs(1));
+  // Another one that is set later outlives the file.
+  model_->SetRecorder(count);
+  Fill(*model_, "a", 1, 1);
+  file.reset();
+  Fill(*model_, "a", 1, 1);
+  EXPECT_EQ(recorded, 2);
+  EXPECT_THAT(Saved("a"), SizeIs(1));
+}
+
+TEST_F(DurationFileTest, AnotherFileOfTheModelTakesItsPlace) {
+  auto file = Open(model_);
+  Fill(*model_, "a", 1, 1);
+  const std::string second = folder_ + "/second";
+  file = Open(second, model_);
+  Fill(*model_, "a", 2, 1);
+  EXPECT_EQ(Contents(), absl::StrCat(kHeader, "1\t1\ta\t.\n"));
+  EXPECT_THAT(Contents(second), HasSubstr("2\t2\ta\t.\n"));
+  EXPECT_EQ(file->status(), absl::OkStatus());
+}
+
+TEST_F(DurationFileTest, KeepsItsModelAlive) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 3, 1);
+  model_ = nullptr;
+  Add("5\t5\tb\t.\n");
+  EXPECT_EQ(file->Sync(), absl::OkStatus());
+}
+
+TEST_F(DurationFileTest, AbsurdDurationsAndNamesAreReadBackWhole) {
+  const std::string name(100'000, '\n');
+  const auto file = Open(model_);
+  model_->Record(name, Exactly(-1));
+  model_->Record(name, {.after = absl::InfiniteDuration()});
+  model_->Record(name, {.after = absl::Seconds(9), .by = absl::Seconds(3)});
+  Fill(*model_, "", 1, 1);
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  DurationModel read;
+  EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
+  EXPECT_EQ(read.ToText(), model_->ToText());
+}
+
 TEST_F(DurationFileTest, TornEndIsLeftOutAndTheNextLineIsWhole) {
   Write("waiter durations 1\n5\t5\ta\t.\n6\t6");
   auto model = std::make_shared<DurationModel>();
@@ -152,6 +237,15 @@ TEST_F(DurationFileTest, TornEndIsLeftOutAndTheNextLineIsWhole) {
   EXPECT_THAT(other.Durations("a"), SizeIs(2));
 }
 
+TEST_F(DurationFileTest, DamagedLinesOfOthersAreCounted) {
+  const auto file = Open(model_);
+  Add("5\t5\n6\t6\ta\t.\n");
+  EXPECT_EQ(file->Sync(), absl::OkStatus());
+  EXPECT_EQ(file->damaged_lines(), 1);
+  EXPECT_THAT(model_->Durations("a"), SizeIs(1));
+  EXPECT_EQ(file->status(), absl::OkStatus());
+}
+
 TEST_F(DurationFileTest, ForeignAndNewerFilesAreRefusedAndLeftAsTheyAre) {
   for (const auto& [contents, code] :
        {std::pair<std::string, absl::StatusCode>{
@@ -162,11 +256,45 @@ TEST_F(DurationFileTest, ForeignAndNewerFilesAreRefusedAndLeftAsTheyAre) {
          absl::StatusCode::kFailedPrecondition}}) {
     Write(contents);
     auto model = std::make_shared<DurationModel>();
+    int recorded = 0;
+    model->SetRecorder([&](auto, const auto&) { ++recorded; });
     EXPECT_THAT(DurationFile::Open(path_, model).status(),
                 StatusIs(code, StartsWith(path_)));
+    EXPECT_THAT(DurationFile::Read(path_, *model),
+                StatusIs(code, StartsWith(path_)));
+    EXPECT_THAT(model->Operations(), IsEmpty());
     model->Record("a", Exactly(1));
     EXPECT_EQ(Contents(), contents);
+    EXPECT_EQ(recorded, 1);
   }
+}
+
+TEST_F(DurationFileTest, FoldersAndDevicesAreRefusedWithTheirPath) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path :
+       {folder_, pipe, std::string("/dev/null"), std::string("/dev/zero")}) {
+    EXPECT_THAT(DurationFile::Open(path, model_).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+    EXPECT_THAT(DurationFile::Read(path, *model_),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+  }
+}
+
+TEST_F(DurationFileTest, ModelThatIsNullIsRefused) {
+  EXPECT_THAT(DurationFile::Open(path_, nullptr).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("null")));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(DurationFileTest, FileWithoutPermissionIsAnErrorWithThePath) {
+  Write(kHeader);
+  ASSERT_EQ(chmod(path_.c_str(), 0), 0);
+  if (access(path_.c_str(), R_OK) == 0) GTEST_SKIP() << "nothing is forbidden";
+  EXPECT_THAT(DurationFile::Open(path_, model_).status(),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path_)));
+  EXPECT_THAT(DurationFile::Read(path_, *model_),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(path_)));
 }
 
 TEST_F(DurationFileTest, MissingFolderIsAnErrorWithThePath) {
@@ -179,15 +307,25 @@ TEST_F(DurationFileTest, MissingFolderIsAnErrorWithThePath) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
 }
 
-TEST_F(DurationFileTest, ErrorOfWritingIsKeptAndTheModelGoesOn) {
-  auto model = std::make_shared<DurationModel>();
-  const auto file = Open(model);
+TEST_F(DurationFileTest, FirstErrorOfWritingIsKeptAndTheModelGoesOn) {
+  const auto file = Open(model_);
   std::filesystem::remove_all(folder_);
-  model->Record("a", Exactly(1));
-  model->Record("a", Exactly(2));
-  EXPECT_THAT(file->status(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
-  EXPECT_THAT(model->Durations("a"), SizeIs(2));
+  Fill(*model_, "a", 1, 1);
+  const absl::Status first = file->status();
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kNotFound, HasSubstr(path_)));
+  std::filesystem::create_directories(path_);
+  Fill(*model_, "a", 1, 1);
+  EXPECT_EQ(file->status(), first);
+  EXPECT_FALSE(file->Sync().ok());
+  EXPECT_THAT(model_->Durations("a"), SizeIs(2));
+}
+
+TEST_F(DurationFileTest, FileThatBecomesReadOnlyIsWrittenOrAnError) {
+  const auto file = Open(path_, model_);
+  ASSERT_EQ(chmod(path_.c_str(), 0444), 0);
+  Fill(*model_, "a", 1, 2);
+  EXPECT_THAT(model_->Durations("a"), SizeIs(2));
+  EXPECT_TRUE(!file->status().ok() || Saved("a").size() == 2);
 }
 
 TEST_F(DurationFileTest, FileThatWasRemovedIsMadeAgain) {
@@ -197,6 +335,103 @@ TEST_F(DurationFileTest, FileThatWasRemovedIsMadeAgain) {
   std::filesystem::remove(path_);
   model->Record("a", Exactly(2));
   EXPECT_EQ(Contents(), "waiter durations 1\n2\t2\ta\t.\n");
+}
+
+TEST_F(DurationFileTest, TruncatedFileIsFilledAgain) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 1, 3);
+  std::filesystem::resize_file(path_, 0);
+  EXPECT_EQ(file->Sync(), absl::OkStatus());
+  Fill(*model_, "a", 2, 1);
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  EXPECT_EQ(Contents(), absl::StrCat(kHeader, "2\t2\ta\t.\n"));
+  EXPECT_THAT(model_->Durations("a"), SizeIs(4));
+}
+
+TEST_F(DurationFileTest, LineThatIsCutUnderItIsClosed) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 1, 3);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 3);
+  Fill(*model_, "a", 2, 2);
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  EXPECT_THAT(Contents(), HasSubstr("\n2\t2\ta\t.\n2\t2\ta\t.\n"));
+  EXPECT_THAT(Saved("a"), SizeIs(4));
+  EXPECT_THAT(model_->Durations("a"), SizeIs(5));
+  EXPECT_EQ(file->damaged_lines(), 1);
+}
+
+TEST_F(DurationFileTest, FirstLineThatIsCutUnderItSpoilsNothing) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 1, 3);
+  std::filesystem::resize_file(path_, 5);
+  Fill(*model_, "a", 2, 2);
+  EXPECT_THAT(model_->Durations("a"), SizeIs(5));
+  // Either the file is filled again, or the error says that it is not a list.
+  if (file->status().ok()) {
+    EXPECT_THAT(Saved("a"), SizeIs(2));
+  } else {
+    EXPECT_THAT(file->status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_)));
+  }
+}
+
+TEST_F(DurationFileTest, FileThatReplacesItIsReadAndWritten) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 1, 3);
+  ReplaceBy(absl::StrCat(kHeader, "7\t7\tb\t.\n"));
+  Fill(*model_, "a", 2, 1);
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  EXPECT_THAT(model_->Durations("b"), SizeIs(1));
+  EXPECT_THAT(model_->Durations("a"), SizeIs(4));
+  EXPECT_EQ(Contents(), absl::StrCat(kHeader, "7\t7\tb\t.\n2\t2\ta\t.\n"));
+}
+
+TEST_F(DurationFileTest, ForeignFileThatReplacesItIsLeftAsItIs) {
+  for (const auto& [contents, code] :
+       {std::pair<std::string, absl::StatusCode>{
+            "somebody's\n", absl::StatusCode::kInvalidArgument},
+        {"waiter durations 3\nx\n", absl::StatusCode::kFailedPrecondition}}) {
+    std::filesystem::remove(path_);
+    const auto model = std::make_shared<DurationModel>();
+    const auto file = Open(model);
+    Fill(*model, "a", 1, 3);
+    ReplaceBy(contents);
+    EXPECT_THAT(file->Sync(), StatusIs(code, HasSubstr(path_)));
+    Fill(*model, "a", 2, 2);
+    EXPECT_THAT(file->status(), StatusIs(code, HasSubstr(path_)));
+    EXPECT_EQ(Contents(), contents);
+    EXPECT_THAT(model->Durations("a"), SizeIs(5));
+  }
+}
+
+TEST_F(DurationFileTest, FolderOrPipeThatReplacesItIsAnError) {
+  for (const bool pipe : {false, true}) {
+    std::filesystem::remove_all(path_);
+    const auto model = std::make_shared<DurationModel>();
+    const auto file = Open(model);
+    std::filesystem::remove(path_);
+    if (pipe) {
+      ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_directory(path_);
+    }
+    Fill(*model, "a", 2, 2);
+    EXPECT_THAT(file->status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path_)))
+        << pipe;
+    EXPECT_THAT(model->Durations("a"), SizeIs(2));
+  }
+}
+
+TEST_F(DurationFileTest, FileThatIsRemovedAndSavedAgainIsKnown) {
+  const auto file = Open(model_);
+  Fill(*model_, "a", 1, 3);
+  const std::string contents = Contents();
+  std::filesystem::remove(path_);
+  Write(contents);
+  EXPECT_EQ(file->Sync(), absl::OkStatus());
+  EXPECT_THAT(model_->Durations("a"), SizeIs(3));
+  EXPECT_EQ(Contents(), contents);
 }
 
 TEST_F(DurationFileTest, StoppedProcessWithTheLockHoldsUpNoWait) {
@@ -231,6 +466,50 @@ TEST_F(DurationFileTest, FileThatIsLockedAtTheOpeningIsFilledLater) {
   close(other);
 }
 
+TEST_F(DurationFileTest, SyncOfALockedFileComesBackAndLosesNothing) {
+  const auto file = Open(model_);
+  const int other = open(path_.c_str(), O_RDWR | O_APPEND);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  (void)file->Sync();
+  Fill(*model_, "a", 1, 1);
+  (void)file->Sync();
+  const std::string line = "5\t5\tb\t.\n";
+  ASSERT_EQ(write(other, line.data(), line.size()),
+            static_cast<ssize_t>(line.size()));
+  flock(other, LOCK_UN);
+  EXPECT_EQ(file->Sync(), absl::OkStatus());
+  EXPECT_THAT(model_->Durations("a"), SizeIs(1));
+  EXPECT_THAT(model_->Durations("b"), SizeIs(1));
+  Fill(*model_, "a", 2, 1);
+  EXPECT_THAT(Saved("a"), SizeIs(2));
+  EXPECT_THAT(Saved("b"), SizeIs(1));
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  close(other);
+}
+
+TEST_F(DurationFileTest, LockedFileIsOwedWholeLinesUpToALimit) {
+  const std::string name(20'000, 'x');
+  auto file = Open(model_);
+  const int other = open(path_.c_str(), O_RDWR);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  for (int i = 1; i <= 6; ++i) model_->Record(name, Exactly(i));
+  EXPECT_EQ(Contents(), kHeader);
+  flock(other, LOCK_UN);
+  model_->Record(name, Exactly(7));
+  DurationModel read;
+  int64_t damaged = 0;
+  EXPECT_EQ(read.Merge(Contents(), &damaged), absl::OkStatus());
+  EXPECT_EQ(damaged, 0);
+  EXPECT_GE(read.Durations(name).size(), 3);
+  EXPECT_LE(read.Durations(name).size(), 5);
+  EXPECT_EQ(read.Durations(name).back().by, absl::Seconds(7));
+  EXPECT_THAT(model_->Durations(name), SizeIs(7));
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  model_->Record(name, Exactly(8));
+  file.reset();  // Returns while the file is locked.
+  close(other);
+}
+
 TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {
   auto model = std::make_shared<DurationModel>();
   const auto file = Open(model);
@@ -247,6 +526,37 @@ TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {
   EXPECT_THAT(read.Durations("a"), SizeIs(128));
   EXPECT_THAT(read.Durations("b"), SizeIs(1));
   EXPECT_EQ(read.Durations("a").back().by, absl::Seconds(1100));
+}
+
+TEST_F(DurationFileTest, FileThatAnotherShortenedBringsAllItsNews) {
+  const auto file = Open(model_);
+  const auto other = std::make_shared<DurationModel>();
+  const auto other_file = Open(other);
+  Fill(*model_, "a", 1, 3);
+  for (int i = 0; i < 1100; ++i) Fill(*other, "b", 2, 1);
+  ASSERT_LT(std::filesystem::file_size(path_), 5000);
+  Fill(*other, "c", 3, 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(file->Sync(), absl::OkStatus());
+    EXPECT_THAT(model_->Durations("a"), SizeIs(3));
+    EXPECT_THAT(model_->Durations("b"), SizeIs(128));
+    EXPECT_THAT(model_->Durations("c"), SizeIs(2));
+  }
+}
+
+TEST_F(DurationFileTest, ShortenedFileKeepsItsLinkAndItsPermissions) {
+  const std::string target = folder_ + "/target";
+  std::filesystem::create_symlink(target, path_);
+  const auto file = Open(model_);
+  ASSERT_EQ(chmod(target.c_str(), 0660), 0);
+  for (int i = 1; i <= 1100; ++i) Fill(*model_, "a", 60, 1);
+  EXPECT_EQ(file->status(), absl::OkStatus());
+  EXPECT_LT(std::filesystem::file_size(target), 5000);
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_THAT(Saved("a"), SizeIs(128));
+  struct stat after = {};
+  ASSERT_EQ(stat(target.c_str(), &after), 0);
+  EXPECT_EQ(after.st_mode & 0777, 0660);
 }
 
 }  // namespace

@@ -83,6 +83,15 @@ TEST(DurationModelTest, OneOperationTooManyForgetsTheLeastRecentlyUsed) {
   EXPECT_EQ(model.forgotten_operations(), 1);
 }
 
+TEST(DurationModelTest, ThousandOperationsAreKeptByDefault) {
+  DurationModel model;
+  for (int i = 0; i < 1005; ++i) model.Record(absl::StrCat(i), Exactly(1));
+  EXPECT_THAT(model.Operations(), SizeIs(1000));
+  EXPECT_EQ(model.forgotten_operations(), 5);
+  EXPECT_THAT(model.Durations("4"), IsEmpty());
+  EXPECT_THAT(model.Durations("5"), SizeIs(1));
+}
+
 TEST(DurationModelTest, FewerThanOneOperationCountAsOne) {
   DurationModel model({.max_operations = -5});
   model.Record("a", Exactly(1));
@@ -99,18 +108,29 @@ TEST(DurationModelTest, AbsurdDurationsAreMovedIntoTheirRange) {
   model.Record("a",
                {.after = absl::Hours(24) * 1e9, .by = absl::Hours(24) * 2e9});
   model.Record("a", {.after = absl::InfiniteDuration()});
+  model.Record("a", {.after = -absl::InfiniteDuration(),
+                     .by = -absl::InfiniteDuration()});
+  model.Record("a",
+               {.after = absl::InfiniteDuration(), .by = absl::Seconds(1)});
+  model.Record(
+      "a", {.after = absl::Nanoseconds(1) / 4, .by = absl::Nanoseconds(1) / 2});
   constexpr double kLongest = 365'000 * 86'400.0;
   const std::vector<ObservedDuration> kept = model.Durations("a");
-  ASSERT_THAT(kept, SizeIs(5));
+  ASSERT_THAT(kept, SizeIs(8));
   EXPECT_THAT(kept[0], Lasted(1e-9, 1e-9));
   EXPECT_THAT(kept[1], Lasted(1e-9, 1e-9));
   EXPECT_THAT(kept[2], Lasted(9, 9));
   EXPECT_THAT(kept[3], Lasted(kLongest, kLongest));
   EXPECT_EQ(kept[4].by, absl::InfiniteDuration());
+  EXPECT_THAT(kept[5], Lasted(1e-9, 1e-9));
+  EXPECT_THAT(kept[6], Lasted(kLongest, kLongest));
+  EXPECT_EQ(kept[7].after, absl::Nanoseconds(1));
+  EXPECT_EQ(kept[7].by, absl::Nanoseconds(1));
 }
 
 TEST(DurationModelTest, TextOfAModelIsGolden) {
   DurationModel model;
+  EXPECT_EQ(model.ToText(), kHeader);
   model.Record("create instance",
                {.after = absl::Seconds(50), .by = absl::Seconds(60.5)});
   model.Record("tab\tand\nline", {.after = absl::Seconds(9)});
@@ -140,6 +160,46 @@ TEST(DurationModelTest, MergeAddsToWhatIsThere) {
             absl::OkStatus());
   EXPECT_THAT(model.Durations("a"), ElementsAre(Lasted(1, 1), Lasted(2, 2)));
   EXPECT_THAT(model.Durations("b"), SizeIs(1));
+}
+
+TEST(DurationModelTest, MergedDurationsReplaceAndForgetAsRecordedOnes) {
+  std::string text = kHeader;
+  for (int i = 1; i <= 200; ++i) absl::StrAppend(&text, i, "\t", i, "\ta\t.\n");
+  DurationModel model({.max_operations = 2});
+  model.Record("b", Exactly(1));
+  model.Record("c", Exactly(1));
+  EXPECT_EQ(model.Merge(text), absl::OkStatus());
+  EXPECT_THAT(model.Operations(), ElementsAre("a", "c"));
+  EXPECT_EQ(model.forgotten_operations(), 1);
+  ASSERT_THAT(model.Durations("a"), SizeIs(128));
+  EXPECT_THAT(model.Durations("a").front(), Lasted(73, 73));
+}
+
+TEST(DurationModelTest, TextsWithoutTheirFirstLinesMayBeJoined) {
+  DurationModel model;
+  model.Record("a", Exactly(1));
+  DurationModel other;
+  other.Record("a", Exactly(2));
+  other.Record("b", Exactly(3));
+  // A model also takes its own text.
+  EXPECT_EQ(model.Merge(absl::StrCat(
+                model.ToText(), other.ToText().substr(sizeof(kHeader) - 1))),
+            absl::OkStatus());
+  EXPECT_EQ(model.Merge(kHeader), absl::OkStatus());
+  EXPECT_THAT(model.Durations("a"),
+              ElementsAre(Lasted(1, 1), Lasted(1, 1), Lasted(2, 2)));
+  EXPECT_THAT(model.Durations("b"), SizeIs(1));
+}
+
+TEST(DurationModelTest, NumberOfDamagedLinesIsAddedAndMayBeNull) {
+  const std::string text = absl::StrCat(kHeader, "1\t1\n2\t2\ta\t.\n3");
+  DurationModel model;
+  int64_t damaged = 40;
+  EXPECT_EQ(model.Merge(text, &damaged), absl::OkStatus());
+  EXPECT_EQ(model.Merge(text), absl::OkStatus());
+  EXPECT_FALSE(model.Merge("waiter durations 9\nx\n", &damaged).ok());
+  EXPECT_EQ(damaged, 42);
+  EXPECT_THAT(model.Durations("a"), SizeIs(2));
 }
 
 TEST(DurationModelTest, EveryCutLineIsLeftOutAndCounted) {
@@ -185,18 +245,21 @@ TEST(DurationModelTest, ForeignAndNewerTextIsRefusedWhole) {
   EXPECT_THAT(model.Operations(), IsEmpty());
 }
 
-TEST(DurationModelTest, RecorderSeesWhatIsRecordedAndNotWhatIsMerged) {
+TEST(DurationModelTest, RecorderGetsWhatRecordGotAndNotWhatIsMerged) {
   DurationModel model;
   std::vector<std::string> seen;
-  model.SetRecorder([&](std::string_view operation, const ObservedDuration&) {
-    seen.emplace_back(operation);
+  model.SetRecorder([&](std::string_view operation, const ObservedDuration& d) {
+    seen.push_back(absl::StrCat(std::string(operation), " ",
+                                absl::FormatDuration(d.after), " ",
+                                absl::FormatDuration(d.by)));
   });
-  model.Record("a", Exactly(1));
+  model.Record("a", {.after = absl::Seconds(9), .by = absl::Seconds(-3)});
+  model.Record("a", {.after = absl::InfiniteDuration()});
   EXPECT_EQ(model.Merge(absl::StrCat(kHeader, "1\t1\tb\t.\n")),
             absl::OkStatus());
   model.SetRecorder(nullptr);
   model.Record("c", Exactly(1));
-  EXPECT_THAT(seen, ElementsAre("a"));
+  EXPECT_THAT(seen, ElementsAre("a 9s -3s", "a inf inf"));
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -21,15 +19,15 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/backoff.h"
 #include "waiter/learned/durations.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
-#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace waiter::learned_delays_test {
@@ -40,7 +38,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
@@ -68,9 +65,10 @@ class LearnedDelaysTest : public testing::Test {
     return *made;
   }
 
-  // Returns the poll times of a wait for an operation that ends at `end`.
-  std::vector<double> PollTimes(const WaitOptions& options,
-                                absl::Duration end) {
+  // Returns the poll times of a wait for an operation that ends at `end`; each
+  // poll takes `took`.
+  std::vector<double> PollTimes(const WaitOptions& options, absl::Duration end,
+                                absl::Duration took = absl::ZeroDuration()) {
     SimulatedClock clock;
     std::vector<double> times;
     WaitOptions used = options;
@@ -78,6 +76,7 @@ class LearnedDelaysTest : public testing::Test {
     Waiter wait(
         [&] {
           times.push_back(absl::ToDoubleSeconds(clock.Elapsed()));
+          clock.AdvanceTime(took);
           return clock.Elapsed() >= end;
         },
         used);
@@ -140,70 +139,6 @@ TEST_F(LearnedDelaysTest, WaitsTeachEachOther) {
   EXPECT_THAT(model_->Durations("create"), SizeIs(21));
 }
 
-TEST_F(LearnedDelaysTest, DurationLiesBetweenTheLastTwoPolls) {
-  WaitOptions options = Options(Make());
-  options.backoff = {.initial_delay = absl::Seconds(10),
-                     .max_delay = absl::Seconds(10),
-                     .jitter = Jitter::None()};
-  PollTimes(options, absl::Seconds(25));
-  ASSERT_THAT(model_->Durations("create"), SizeIs(1));
-  EXPECT_EQ(model_->Durations("create")[0].after, absl::Seconds(20));
-  EXPECT_EQ(model_->Durations("create")[0].by, absl::Seconds(30));
-}
-
-TEST_F(LearnedDelaysTest, ErrorsSayNothingOfTheEndAndLeaveTheLowerBound) {
-  SimulatedClock clock;
-  WaitOptions options = Options(Make());
-  options.clock = &clock;
-  options.backoff =
-      options.errors.server_error_backoff = {.initial_delay = absl::Seconds(10),
-                                             .max_delay = absl::Seconds(10),
-                                             .jitter = Jitter::None()};
-  int polls = 0;
-  Waiter wait(
-      [&]() -> Poll<> {
-        ++polls;
-        if (polls == 1) return NotReady();
-        if (polls < 4) return ServerError(absl::UnavailableError("down"));
-        return Success();
-      },
-      options);
-  EXPECT_TRUE(wait.Wait().ok());
-  ASSERT_THAT(model_->Durations("create"), SizeIs(1));
-  EXPECT_LT(model_->Durations("create")[0].after, absl::Microseconds(1));
-  EXPECT_EQ(model_->Durations("create")[0].by, absl::Seconds(30));
-}
-
-TEST_F(LearnedDelaysTest, WaitsThatDoNotSucceedCountAsAtLeastThatLong) {
-  WaitOptions options = Options(Make());
-  options.timeout = absl::Seconds(100);
-  options.backoff = {.initial_delay = absl::Seconds(10),
-                     .max_delay = absl::Seconds(10),
-                     .jitter = Jitter::None()};
-  PollTimes(options, absl::Hours(1));
-  EXPECT_THAT(last_, StatusIs(absl::StatusCode::kDeadlineExceeded));
-  ASSERT_THAT(model_->Durations("create"), SizeIs(1));
-  EXPECT_EQ(model_->Durations("create")[0].after, absl::Seconds(100));
-  EXPECT_EQ(model_->Durations("create")[0].by, absl::InfiniteDuration());
-}
-
-TEST_F(LearnedDelaysTest, WaitWhoseFirstPollSucceedsIsNotRecorded) {
-  PollTimes(Options(Make()), absl::ZeroDuration());
-  EXPECT_THAT(model_->Operations(), IsEmpty());
-}
-
-TEST_F(LearnedDelaysTest, ConfirmedSuccessEndedAtItsFirstPoll) {
-  WaitOptions options = Options(Make());
-  options.backoff = {.initial_delay = absl::Seconds(10),
-                     .max_delay = absl::Seconds(10),
-                     .jitter = Jitter::None()};
-  options.confirm.successes = 3;
-  PollTimes(options, absl::Seconds(25));
-  ASSERT_THAT(model_->Durations("create"), SizeIs(1));
-  EXPECT_EQ(model_->Durations("create")[0].after, absl::Seconds(20));
-  EXPECT_EQ(model_->Durations("create")[0].by, absl::Seconds(30));
-}
-
 TEST_F(LearnedDelaysTest, PollsKeepTheLimitOfTheirRatio) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     model_ = std::make_shared<DurationModel>();
@@ -260,33 +195,6 @@ TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
   EXPECT_LE(times.back(), 130);
 }
 
-// The limit of the ratio alone would give one poll for each factor of two.
-TEST_F(LearnedDelaysTest, ScheduleOfManyPollsHasLooksByTheRootOfTheTime) {
-  Fill(*model_, "create", 3600, 0.5, 20);
-  std::vector<double> roots;
-  for (const absl::Duration poll : Make()->Schedule("create").polls) {
-    if (poll >= absl::Seconds(100) && poll <= absl::Seconds(900)) {
-      roots.push_back(std::sqrt(absl::ToDoubleSeconds(poll)));
-    }
-  }
-  ASSERT_GE(roots.size(), 8);
-  const double step =
-      (roots.back() - roots.front()) / static_cast<double>(roots.size() - 1);
-  for (size_t i = 1; i < roots.size(); ++i) {
-    EXPECT_NEAR(roots[i] - roots[i - 1], step, 0.01 * step) << i;
-  }
-}
-
-TEST_F(LearnedDelaysTest, FewDurationsDecideInPart) {
-  Fill(*model_, "create", 60, 0.1, 4);
-  const LearnedSchedule some = Make()->Schedule("create");
-  EXPECT_THAT(some.weight, AllOf(Ge(0.1), Le(0.6)));
-  Fill(*model_, "create", 60, 0.1, 10);
-  EXPECT_EQ(Make()->Schedule("create").weight, 1);
-  EXPECT_EQ(Make()->Schedule("unknown").weight, 0);
-  EXPECT_THAT(Make()->Schedule("unknown").polls, IsEmpty());
-}
-
 TEST_F(LearnedDelaysTest, FewDurationsBesideACurveWithoutDelaysArePolledFast) {
   Fill(*model_, "create", 10, 0.1, 5);
   WaitOptions options = Options(Make());
@@ -341,65 +249,6 @@ TEST_F(LearnedDelaysTest, DurationsThatBecomeFourTimesShorterAreFollowed) {
   EXPECT_LE(times.back(), 68);
 }
 
-// Returns the probability of an end by `time`.
-double ProbabilityBy(const LearnedSchedule& schedule, absl::Duration time) {
-  double probability = 0;
-  for (const auto& point : schedule.distribution) {
-    if (point.time <= time) probability = point.probability;
-  }
-  return probability;
-}
-
-TEST_F(LearnedDelaysTest, HoweverManyNewDurationsThereAreNoOldOneCountsAsNew) {
-  for (int newer = 8; newer <= 19; ++newer) {
-    model_ = std::make_shared<DurationModel>();
-    Fill(*model_, "create", 3600, 0.3, 20);
-    Fill(*model_, "create", 60, 0.3, newer);
-    EXPECT_GE(ProbabilityBy(Make()->Schedule("create"), absl::Minutes(10)),
-              0.93)
-        << newer << " new ones";
-  }
-}
-
-// The last two old durations are the shortest and one of the longest.
-TEST_F(LearnedDelaysTest, DurationAtTheEdgeOfTheOldOnesDoesNotKeepThemAlive) {
-  for (const double seconds :
-       {5120, 15160, 3195, 3660, 5940, 1660, 3280, 5840, 6650, 6655,
-        2390, 9500,  6870, 3140, 5280, 4350, 4000, 3550, 1240, 10000,
-        43,   42,    52,   37,   70,   34,   57,   40,   213,  210}) {
-    Fill(*model_, "create", seconds, 0, 1);
-  }
-  EXPECT_GE(ProbabilityBy(Make()->Schedule("create"), absl::Minutes(5)), 0.9);
-}
-
-TEST_F(LearnedDelaysTest, DurationsAtTheEdgeOfAModeAreNoChange) {
-  for (int i = 0; i < 20; ++i) {
-    Fill(*model_, "create", 4 + 0.1 * i, 0, 1);
-    Fill(*model_, "create", 260 + 5 * (i * 7 % 20), 0, 1);
-  }
-  for (const double seconds : {255, 5, 245, 240, 5, 235}) {
-    Fill(*model_, "create", seconds, 0, 1);
-  }
-  const LearnedSchedule schedule = Make()->Schedule("create");
-  EXPECT_EQ(schedule.weight, 1);
-  // The default backoff makes 28 polls.
-  EXPECT_LE(schedule.expected_polls, 12);
-}
-
-TEST_F(LearnedDelaysTest, WaitsThatRanSideBySideAreNoChange) {
-  // They end in the order of their durations.
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 20; ++i) Fill(*model_, "create", 50 + i, 0, 1);
-  }
-  EXPECT_EQ(Make()->Schedule("create").weight, 1);
-  double at_middle = 0;
-  for (const auto& [time, probability] :
-       Make()->Schedule("create").distribution) {
-    if (time <= absl::Seconds(60)) at_middle = probability;
-  }
-  EXPECT_NEAR(at_middle, 0.5, 0.1);
-}
-
 TEST_F(LearnedDelaysTest, TwoWavesOfDurationsHaveNoPollsBetweenThem) {
   for (int i = 0; i < 30; ++i) {
     Fill(*model_, "create", i % 5 < 3 ? 5 : 300, 0, 1);
@@ -415,16 +264,6 @@ TEST_F(LearnedDelaysTest, TwoWavesOfDurationsHaveNoPollsBetweenThem) {
             0);
 }
 
-TEST_F(LearnedDelaysTest, TargetOfPollsIsKept) {
-  Fill(*model_, "create", 60, 0.5, 60);
-  for (const double polls : {4.0, 6.0, 9.0}) {
-    const LearnedSchedule schedule =
-        Make({.expected_polls = polls})->Schedule("create");
-    EXPECT_LE(schedule.expected_polls, polls + 0.01);
-    EXPECT_GE(schedule.expected_polls, polls - 0.7);
-  }
-}
-
 TEST_F(LearnedDelaysTest, TargetOfLatenessIsKept) {
   Fill(*model_, "create", 60, 0.5, 60);
   const auto learned =
@@ -436,153 +275,6 @@ TEST_F(LearnedDelaysTest, TargetOfLatenessIsKept) {
     if (times.back() - end > 4.4) ++late;
   }
   EXPECT_LE(late, 9);
-}
-
-TEST_F(LearnedDelaysTest, WorthOfAPollTradesPollsForLateness) {
-  Fill(*model_, "create", 60, 0.5, 60);
-  double polls = kNoLimit;
-  absl::Duration lateness = absl::ZeroDuration();
-  for (const double worth : {0.1, 1.0, 10.0}) {
-    const LearnedSchedule schedule =
-        Make({.seconds_of_delay_worth_one_poll = worth})->Schedule("create");
-    EXPECT_LT(schedule.expected_polls, polls);
-    EXPECT_GT(schedule.expected_lateness, lateness);
-    EXPECT_DOUBLE_EQ(schedule.seconds_of_delay_worth_one_poll, worth);
-    polls = schedule.expected_polls;
-    lateness = schedule.expected_lateness;
-  }
-}
-
-TEST_F(LearnedDelaysTest, WithoutATargetItIsAsLateAsTheDefaultCurve) {
-  Fill(*model_, "create", 60, 0.5, 60);
-  const LearnedSchedule schedule = Make()->Schedule("create");
-  // Delays of 4 to 8 s notice an end after 3.11 s on average.
-  EXPECT_THAT(absl::ToDoubleSeconds(schedule.expected_lateness),
-              AllOf(Ge(2.5), Le(3.12)));
-  EXPECT_LT(schedule.expected_polls, 12);
-}
-
-TEST_F(LearnedDelaysTest, LatenessThatSavesNoPollIsNotSpent) {
-  // Any of these operations may have taken exactly a minute.
-  for (int i = 0; i < 24; ++i) {
-    const int place = i * 7 % 24 + 1;
-    model_->Record("create", {.after = absl::Seconds(60 - 0.1 * place),
-                              .by = absl::Seconds(60 + 0.1 * (25 - place))});
-  }
-  const LearnedSchedule schedule =
-      Make({.max_relative_lateness = kNoLimit})->Schedule("create");
-  EXPECT_LE(schedule.expected_polls, 2.05);
-  // The default backoff would be 3.1 s late.
-  EXPECT_LE(schedule.expected_lateness, absl::Seconds(1.6));
-}
-
-TEST_F(LearnedDelaysTest, TenDurationsOfEachOfTwoWavesTellHowWideTheyAre) {
-  for (int i = 0; i < 10; ++i) {
-    // From 0.8 to 1.2, in an order without a trend.
-    const double part = 0.8 + 0.4 * (i * 7 % 10) / 9;
-    for (const double usual : {5.0, 300.0}) {
-      const absl::Duration exact = absl::Seconds(usual * part);
-      model_->Record("create", {.after = exact, .by = exact});
-    }
-  }
-  const LearnedSchedule schedule = Make({.seconds_of_delay_worth_one_poll = 1,
-                                         .max_relative_lateness = kNoLimit})
-                                       ->Schedule("create");
-  const auto between = std::count_if(
-      schedule.polls.begin(), schedule.polls.end(), [](absl::Duration time) {
-        return time > absl::Seconds(8) && time < absl::Seconds(220);
-      });
-  EXPECT_LE(between, 1);
-  EXPECT_LE(schedule.expected_polls, 6.2);
-}
-
-TEST_F(LearnedDelaysTest, DistributionIsThatOfTheDurations) {
-  Fill(*model_, "create", 60, 0.5, 60);
-  double before = 0;
-  double at_median = 0;
-  for (const auto& [time, probability] :
-       Make()->Schedule("create").distribution) {
-    EXPECT_GE(probability, before);
-    before = probability;
-    if (time <= absl::Seconds(60)) at_median = probability;
-  }
-  EXPECT_NEAR(at_median, 0.5, 0.06);
-  EXPECT_GT(before, 0.9);
-}
-
-// Fills a model with up to 128 durations in up to five modes, from nanoseconds
-// to centuries. Some are exact, some very vague, some without an end.
-void FillAtRandom(DurationModel& model, std::mt19937_64& gen) {
-  const auto uniform = [&gen](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(gen);
-  };
-  std::vector<double> modes(1 + gen() % 5);
-  const double usual = std::exp(uniform(std::log(1e-8), std::log(1e9)));
-  for (double& mode : modes) mode = usual * std::exp(uniform(-4, 4));
-  const double width = std::exp(uniform(-18, 0));
-  const uint64_t endless = 2 + gen() % 20;
-  for (uint64_t left = 1 + gen() % 128; left > 0; --left) {
-    const double seconds = modes[gen() % modes.size()];
-    const bool ends = gen() % endless != 0;
-    model.Record(
-        "create",
-        {.after = absl::Seconds(seconds * (1 - width * uniform(0, 1))),
-         .by = ends ? absl::Seconds(seconds * (1 + width * uniform(0, 1)))
-                    : absl::InfiniteDuration()});
-  }
-}
-
-TEST_F(LearnedDelaysTest, WhateverTheDurationsAreTheScheduleIsFiniteAndRises) {
-  const uint64_t first_seed = FirstSeed();
-  for (uint64_t seed = first_seed; seed < first_seed + 200; ++seed) {
-    SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", seed));
-    std::mt19937_64 gen(seed);
-    FillAtRandom(*model_, gen);
-    LearnedDelaysOptions options;
-    if (gen() % 2 == 0) options.max_relative_lateness = kNoLimit;
-    if (gen() % 2 == 0) options.seconds_of_delay_worth_one_poll = 1;
-    const LearnedSchedule schedule = Make(options)->Schedule("create");
-    EXPECT_TRUE(std::isfinite(schedule.expected_polls));
-    EXPECT_LT(schedule.expected_lateness, absl::InfiniteDuration());
-    absl::Duration last = absl::ZeroDuration();
-    for (const absl::Duration poll : schedule.polls) {
-      ASSERT_GE(poll, last);
-      last = poll;
-    }
-    EXPECT_LT(last, absl::InfiniteDuration());
-    double probability = 0;
-    for (const LearnedSchedule::Point& point : schedule.distribution) {
-      ASSERT_GE(point.probability, probability);
-      probability = point.probability;
-    }
-    EXPECT_LE(probability, 1 + 1e-9);
-    model_ = std::make_shared<DurationModel>();
-  }
-}
-
-TEST_F(LearnedDelaysTest, WaitsWithoutAnEndMoveTheDistributionUp) {
-  Fill(*model_, "create", 60, 0.5, 20);
-  const auto probability_at_70s = [this] {
-    double last = 0;
-    for (const auto& [time, probability] :
-         Make()->Schedule("create").distribution) {
-      if (time <= absl::Seconds(70)) last = probability;
-    }
-    return last;
-  };
-  const double before = probability_at_70s();
-  for (int i = 0; i < 10; ++i) {
-    model_->Record("create", {.after = absl::Seconds(70)});
-  }
-  EXPECT_LT(probability_at_70s(), before - 0.1);
-  EXPECT_GT(probability_at_70s(), before / 2);
-}
-
-TEST_F(LearnedDelaysTest, OnlyDurationsWithoutAnEndTeachNothing) {
-  for (int i = 0; i < 50; ++i) {
-    model_->Record("create", {.after = absl::Seconds(70)});
-  }
-  EXPECT_EQ(Make()->Schedule("create").weight, 0);
 }
 
 TEST_F(LearnedDelaysTest, OperationsLearnApart) {
@@ -646,12 +338,17 @@ TEST_F(LearnedDelaysTest, NoPollPassesTheDeadlineAndOneIsMadeThere) {
 }
 
 TEST_F(LearnedDelaysTest, MinDelayOfTheCurveHolds) {
-  Fill(*model_, "create", 0.001, 0, 40);
-  WaitOptions options = Options(Make());
-  options.backoff.min_delay = absl::Seconds(2);
-  const std::vector<double> times = PollTimes(options, absl::Seconds(20));
-  for (size_t i = 1; i < times.size(); ++i) {
-    EXPECT_GE(times[i] - times[i - 1], 2);
+  for (const double usual : {0.001, 20.0}) {
+    model_ = std::make_shared<DurationModel>();
+    Fill(*model_, "create", usual, 0, 40);
+    for (const double limit : {1.0, 1e-300}) {
+      WaitOptions options = Options(Make({.max_relative_lateness = limit}));
+      options.backoff.min_delay = absl::Seconds(2);
+      const std::vector<double> times = PollTimes(options, absl::Seconds(20));
+      for (size_t i = 1; i < times.size(); ++i) {
+        EXPECT_GE(times[i] - times[i - 1], 2);
+      }
+    }
   }
 }
 
@@ -669,6 +366,100 @@ TEST_F(LearnedDelaysTest,
     EXPECT_LE(times.back(), 120) << duration;
     EXPECT_LE(times.size(), 40) << duration;
   }
+}
+
+TEST_F(LearnedDelaysTest, EveryCurveTakesPartWithoutAnOverflow) {
+  constexpr absl::Duration kForever = absl::InfiniteDuration();
+  constexpr absl::Duration kNone = absl::ZeroDuration();
+  for (const BackoffOptions& curve : std::vector<BackoffOptions>{
+           {.initial_delay = kNone, .max_delay = kNone},
+           {.initial_delay = kNone, .max_delay = kForever},
+           {.initial_delay = absl::Seconds(1), .max_delay = kForever},
+           {.initial_delay = absl::Seconds(1),
+           .max_delay = kForever,
+           .multiplier = 1e300},
+           {.initial_delay = absl::Nanoseconds(1),
+           .max_delay = kForever,
+           .multiplier = 1,
+           .jitter = Jitter::Full()},
+           {.initial_delay = absl::Hours(24 * 365'000), .max_delay = kForever},
+           {.initial_delay = absl::Seconds(1),
+           .max_delay = kForever,
+           .jitter = Jitter::Decorrelated()}}) {
+    for (const int count : {0, 1, 2, 4, 7, 8, 128}) {
+      for (const double end : {0.5, 60.0, 300.0}) {
+        SCOPED_TRACE(absl::StrCat(count, " durations, end at ", end));
+        model_ = std::make_shared<DurationModel>();
+        Fill(*model_, "create", 60, 0, count);
+        WaitOptions options = Options(Make());
+        options.backoff = curve;
+        options.timeout = absl::Minutes(10);
+        const std::vector<double> times =
+            PollTimes(options, absl::Seconds(end), absl::Milliseconds(100));
+        EXPECT_EQ(last_, absl::OkStatus());
+        EXPECT_LE(times.size(), 6001);
+        EXPECT_LE(times.back(), 601);
+      }
+    }
+  }
+}
+
+TEST_F(LearnedDelaysTest, OperationThatWasForgottenIsLearnedAgain) {
+  model_ = std::make_shared<DurationModel>(
+      DurationModelOptions{.max_operations = 1});
+  const auto learned = Make({.exploration = 0});
+  const auto first_delay = [&](absl::Duration end) {
+    return PollTimes(Options(learned), end).at(1);
+  };
+  Fill(*model_, "create", 300, 0, 10);
+  EXPECT_GT(first_delay(absl::Minutes(5)), 20);
+  EXPECT_GT(learned->Schedule("create").polls.back(), absl::Minutes(2));
+  // As many durations as before, so their number shows no difference.
+  Fill(*model_, "other", 1, 0, 1);
+  EXPECT_EQ(learned->Schedule("create").weight, 0);
+  Fill(*model_, "create", 1, 0, 11);
+  EXPECT_LT(learned->Schedule("create").polls.front(), absl::Seconds(10));
+  EXPECT_LT(first_delay(absl::Seconds(1)), 10);
+}
+
+TEST_F(LearnedDelaysTest, MergedDurationsCountOnceAWaitHasEnded) {
+  const auto learned = Make();
+  WaitOptions options = Options(learned);
+  SimulatedClock clock;
+  options.clock = &clock;
+  const auto policy = WaitPolicy::Make(options);
+  DurationModel other;
+  Fill(other, "create", 60, 0, 20);
+  EXPECT_EQ(model_->Merge(other.ToText()), absl::OkStatus());
+  int polls = 0;
+  for (int wait = 0; wait < 2; ++wait) {
+    polls = 0;
+    const absl::Duration end = clock.Elapsed() + absl::Minutes(1);
+    EXPECT_TRUE(Waiter(
+                    [&] {
+                      ++polls;
+                      return clock.Elapsed() >= end;
+                    },
+                    policy)
+                    .Wait()
+                    .ok());
+  }
+  EXPECT_LE(polls, 5);
+}
+
+TEST_F(LearnedDelaysTest, WithoutRecordingTheDelaysAreEqualAndTheModelStays) {
+  Fill(*model_, "create", 60, 0, 20);
+  const auto learned = Make({.expected_polls = 5});
+  const auto played = learned->WithoutRecording();
+  EXPECT_EQ(&played->model(), model_.get());
+  EXPECT_EQ(played->options().expected_polls, 5);
+  EXPECT_EQ(played->Schedule("create").polls,
+            learned->Schedule("create").polls);
+  const std::string before = model_->ToText();
+  const auto times = PollTimes(Options(played), absl::Minutes(1));
+  EXPECT_EQ(model_->ToText(), before);
+  EXPECT_EQ(PollTimes(Options(learned), absl::Minutes(1)), times);
+  EXPECT_NE(model_->ToText(), before);
 }
 
 TEST_F(LearnedDelaysTest, WaitsOfAFleetDoNotPollTogether) {
@@ -710,50 +501,72 @@ TEST_F(LearnedDelaysTest, ObserverSeesTheReason) {
   EXPECT_EQ(SleepReasonName(SleepReason::kLearned), "learned");
 }
 
-TEST_F(LearnedDelaysTest, ResumedWaitIsRecordedFromItsStart) {
-  Fill(*model_, "create", 60, 0.1, 20);
-  const auto learned = Make();
-  std::optional<WaitToken> token;
-  SimulatedClock clock;
-  WaitOptions options = Options(learned);
-  options.clock = &clock;
-  options.hooks.on_checkpoint = [&](const WaitToken& saved) { token = saved; };
-  options.max_attempts = 2;
-  Waiter first([] { return false; }, options);
-  EXPECT_FALSE(first.Wait().ok());
-  ASSERT_TRUE(token.has_value());
-  const double saved_at = absl::ToDoubleSeconds(clock.Elapsed());
-  options.max_attempts.reset();
-  Waiter second([&] { return clock.Elapsed() >= absl::Seconds(60); }, options);
-  EXPECT_TRUE(second.Wait({.resume = *token}).ok());
-  const ObservedDuration last = model_->Durations("create").back();
-  EXPECT_GE(absl::ToDoubleSeconds(last.by), 60);
-  EXPECT_GT(saved_at, 1);
+TEST(LearnedDelaysOptionsTest, EndsOfEveryRangeAreTaken) {
+  for (const LearnedDelaysOptions& options : std::vector<LearnedDelaysOptions>{
+           {},
+           {.seconds_of_delay_worth_one_poll = 1e-300},
+           {.seconds_of_delay_worth_one_poll = 1e300},
+           {.expected_polls = std::nextafter(1, 2)},
+           {.expected_polls = 1e300},
+           {.max_lateness = absl::Nanoseconds(1)},
+           {.max_lateness = absl::Hours(24 * 365'000)},
+           {.percentile = 1e-300},
+           {.percentile = std::nextafter(1, 0)},
+           {.max_relative_lateness = 1e-300},
+           {.max_relative_lateness = kNoLimit},
+           {.min_observations = 3},
+           {.min_observations = std::numeric_limits<int64_t>::max()},
+           {.exploration = 0},
+           {.exploration = 0.5}}) {
+    EXPECT_EQ(Validate(options), absl::OkStatus());
+    EXPECT_EQ(LearnedDelays::Make(std::make_shared<DurationModel>(), options)
+                  .status(),
+              absl::OkStatus());
+  }
 }
 
-TEST(LearnedDelaysOptionsTest, EveryRangeIsChecked) {
+TEST(LearnedDelaysOptionsTest, WhatIsBeyondARangeIsRefusedByNameAndValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(Validate(LearnedDelaysOptions()), absl::OkStatus());
-  EXPECT_EQ(Validate({.max_relative_lateness = kNoLimit}), absl::OkStatus());
+  constexpr absl::Duration kForever = absl::InfiniteDuration();
   const std::vector<std::pair<LearnedDelaysOptions, std::string>> wrong = {
       {{.seconds_of_delay_worth_one_poll = 0},
-       "seconds_of_delay_worth_one_poll"},
+       "seconds_of_delay_worth_one_poll is 0; it must be finite, and above "},
+      {{.seconds_of_delay_worth_one_poll = -1},
+       "seconds_of_delay_worth_one_poll is -1;"},
       {{.seconds_of_delay_worth_one_poll = kNan},
-       "seconds_of_delay_worth_one_poll"},
+       "seconds_of_delay_worth_one_poll is nan;"},
       {{.seconds_of_delay_worth_one_poll = kNoLimit},
-       "seconds_of_delay_worth_one_poll"},
-      {{.expected_polls = 1}, "expected_polls"},
-      {{.expected_polls = kNan}, "expected_polls"},
-      {{.max_lateness = absl::ZeroDuration()}, "max_lateness"},
-      {{.max_lateness = absl::InfiniteDuration()}, "max_lateness"},
-      {{.percentile = 0}, "percentile"},
-      {{.percentile = 1}, "percentile"},
-      {{.max_relative_lateness = 0}, "max_relative_lateness"},
-      {{.max_relative_lateness = kNan}, "max_relative_lateness"},
-      {{.min_observations = 2}, "min_observations"},
-      {{.exploration = -0.1}, "exploration"},
-      {{.exploration = 0.6}, "exploration"},
+       "seconds_of_delay_worth_one_poll is inf;"},
+      {{.expected_polls = 0.75},
+       "expected_polls is 0.75; it must be finite, and above 1"},
+      {{.expected_polls = 1}, "expected_polls is 1;"},
+      {{.expected_polls = kNan}, "expected_polls is nan;"},
+      {{.expected_polls = kNoLimit}, "expected_polls is inf;"},
+      {{.max_lateness = -absl::Seconds(7)},
+       "max_lateness is -7s; it must be finite, and above zero"},
+      {{.max_lateness = absl::ZeroDuration()}, "max_lateness is 0;"},
+      {{.max_lateness = kForever}, "max_lateness is inf;"},
+      {{.max_lateness = -kForever}, "max_lateness is -inf;"},
+      {{.percentile = 0}, "percentile is 0; it must be within (0, 1)"},
+      {{.percentile = 1}, "percentile is 1;"},
+      {{.percentile = kNan}, "percentile is nan;"},
+      {{.max_relative_lateness = 0},
+       "max_relative_lateness is 0; it must be above zero"},
+      {{.max_relative_lateness = -kNoLimit}, "max_relative_lateness is -inf;"},
+      {{.max_relative_lateness = kNan}, "max_relative_lateness is nan;"},
+      {{.min_observations = 2}, "min_observations is 2; it must be at least 3"},
+      {{.min_observations = std::numeric_limits<int64_t>::min()},
+       "min_observations is -9223372036854775808;"},
+      {{.exploration = -0.1}, "exploration is -0.1;"},
+      {{.exploration = std::nextafter(0.5, 1)}, "exploration is 0.5"},
+      {{.exploration = 0.625},
+       "exploration is 0.625; it must be within [0, 0.5]"},
+      {{.exploration = kNan}, "exploration is nan;"},
       {{.seconds_of_delay_worth_one_poll = 1, .expected_polls = 3},
+       "at most one of"},
+      {{.expected_polls = 3, .max_lateness = absl::Seconds(1)},
+       "at most one of"},
+      {{.seconds_of_delay_worth_one_poll = 1, .max_lateness = absl::Seconds(1)},
        "at most one of"}};
   for (const auto& [options, part] : wrong) {
     EXPECT_THAT(Validate(options),
