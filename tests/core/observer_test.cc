@@ -3,6 +3,7 @@
 
 #include "waiter/observer.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -380,6 +381,43 @@ TEST_F(DecisionTest, StopInADecisionEndsTheSleepThatFollows) {
   EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
 }
 
+TEST_F(DecisionTest, StopInADecisionWithoutDelayComesAfterTheNextPoll) {
+  decisions_.on_decision = [&] { stop_.request_stop(); };
+  WaitOptions options = Options(absl::Minutes(1));
+  options.backoff = {.initial_delay = absl::ZeroDuration(),
+                     .max_delay = absl::ZeroDuration(),
+                     .jitter = Jitter::None()};
+
+  (void)Waiter([] { return false; }, options).Wait(stop_.get_token());
+
+  EXPECT_THAT(decisions_.lines,
+              ElementsAre("start, 1m, 0", "before", "after", "0 by not ready",
+                          "before", "after", "ended by cancelled", "done"));
+}
+
+TEST_F(DecisionTest, StartHasTheTimeUntilTheEarlierDeadline) {
+  WaitOptions both = Options(absl::Hours(2));
+  both.deadline = clock_.TimeNow() + absl::Hours(1);
+  (void)Waiter([] { return true; }, both).Wait();
+  EXPECT_EQ(decisions_.lines.at(0), "start, 1h, 0");
+
+  decisions_.lines.clear();
+  (void)Waiter([] { return true; }, Options(-absl::Seconds(5))).Wait();
+  EXPECT_THAT(decisions_.lines.at(0),
+              testing::AnyOf("start, -5s, 0", "start, 0, 0"));
+}
+
+TEST(SleepReasonTest, NamesAreDistinctWords) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(SleepReason::kAnswer); ++i) {
+    names.emplace(SleepReasonName(static_cast<SleepReason>(i)));
+  }
+  EXPECT_EQ(names.size(), static_cast<size_t>(SleepReason::kAnswer) + 1);
+  EXPECT_FALSE(names.contains(""));
+  // A value that is no reason has a name as well.
+  EXPECT_FALSE(SleepReasonName(static_cast<SleepReason>(99)).empty());
+}
+
 TEST_F(DecisionTest, IdentityIsUniqueAmongWaits) {
   for (int i = 0; i < 3; ++i) {
     (void)Waiter([] { return true; }, Options(absl::Minutes(1))).Wait();
@@ -406,6 +444,23 @@ TEST_F(DecisionTest, ListCallsAllInOrderAndLeavesOutNull) {
   EXPECT_EQ(decisions_.lines.size(), 5U);
   EXPECT_EQ(second.lines, decisions_.lines);
   EXPECT_THAT(order, ElementsAre("first", "second"));
+}
+
+TEST_F(DecisionTest, ListMayBeEmptyOrHoldListsAndAnObserverTwice) {
+  using Observers = std::vector<std::shared_ptr<WaitObserver>>;
+  const auto run = [&](Observers observers) {
+    decisions_.lines.clear();
+    WaitOptions options = Options(absl::Minutes(1));
+    options.hooks.observer =
+        std::make_shared<ObserverList>(std::move(observers));
+    EXPECT_TRUE(Waiter([] { return true; }, options).Wait().ok());
+    return decisions_.lines.size();
+  };
+  const std::shared_ptr<WaitObserver> one = Unowned(decisions_);
+  const auto list = std::make_shared<ObserverList>(Observers{one, nullptr});
+  EXPECT_EQ(run({}), 0U);
+  EXPECT_EQ(run({nullptr, nullptr}), 0U);
+  EXPECT_EQ(run({one, one, list}), 15U);
 }
 
 // Has only some of the hooks of a poll.
@@ -476,16 +531,23 @@ class ObserveEveryWaitTest : public DecisionTest {
 TEST_F(ObserveEveryWaitTest, WatchesWaitsThatAreMadeAfterwards) {
   WaitOptions options = {.timeout = absl::Minutes(1), .clock = &clock_};
   Waiter before([] { return true; }, options);
+  const auto policy = WaitPolicy::Make(options);
   ObserveEveryWait(Unowned(decisions_));
 
   (void)before.Wait();
+  (void)Waiter([] { return true; }, policy).Wait();
   EXPECT_TRUE(decisions_.lines.empty());
   Waiter watched([] { return true; }, options);
   (void)watched.Wait();
   EXPECT_EQ(decisions_.lines.size(), 5U);
 
+  Decisions next;
+  ObserveEveryWait(Unowned(next));
+  (void)Waiter([] { return true; }, options).Wait();
+  EXPECT_EQ(next.lines.size(), 5U);
   ObserveEveryWait(nullptr);
   (void)Waiter([] { return true; }, options).Wait();
+  EXPECT_EQ(next.lines.size(), 5U);
   EXPECT_EQ(decisions_.lines.size(), 5U);
   // A wait keeps its observers.
   (void)watched.Wait();
@@ -515,6 +577,39 @@ TEST_F(ObserveEveryWaitTest, SameObserverInTheOptionsIsCalledOnce) {
   (void)Waiter([] { return true; }, options).Wait();
 
   EXPECT_EQ(decisions_.lines.size(), 5U);
+}
+
+TEST_F(ObserveEveryWaitTest, WaitAloneKeepsAnObserverThatItsHookReplaces) {
+  class ReplacesItself : public WaitObserver {
+   public:
+    void OnStart(const StartEvent& /*start*/) override {
+      ObserveEveryWait(nullptr);
+    }
+  };
+  auto observer = std::make_shared<ReplacesItself>();
+  const std::weak_ptr<WaitObserver> weak = observer;
+  ObserveEveryWait(std::move(observer));
+  {
+    Waiter wait([] { return true; },
+                {.timeout = absl::Minutes(1), .clock = &clock_});
+    EXPECT_TRUE(wait.Wait().ok());
+    EXPECT_FALSE(weak.expired());
+  }
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST_F(ObserveEveryWaitTest, ReplacedObserverMayMakeWaitsAndReplaceAsItGoes) {
+  class ReplacesAtItsEnd : public WaitObserver {
+   public:
+    ~ReplacesAtItsEnd() override {
+      (void)Waiter([] { return true; }, absl::Seconds(1)).Wait();
+      ObserveEveryWait(nullptr);
+    }
+  };
+  ObserveEveryWait(std::make_shared<ReplacesAtItsEnd>());
+  ObserveEveryWait(Unowned(decisions_));
+  ObserveEveryWait(std::make_shared<ReplacesAtItsEnd>());
+  ObserveEveryWait(nullptr);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/status_matchers.h"
+#include "waiter/budgets.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
 #include "waiter/options.h"
@@ -72,50 +75,94 @@ TEST_F(GiveUpTest, SuccessDoesNotCallIt) {
   EXPECT_THAT(given_up_, IsEmpty());
 }
 
-TEST_F(GiveUpTest, EveryOtherEndCallsIt) {
-  (void)Waiter([] { return PollStatus::kFailed; }, Options()).Wait();
+TEST_F(GiveUpTest, EveryOtherEndCallsItOnce) {
+  const auto not_ready = [] { return NotReady(); };
   WaitOptions attempts = Options();
   attempts.max_attempts = 2;
-  (void)Waiter([] { return false; }, attempts).Wait();
   WaitOptions streak = Options();
   streak.errors.max_consecutive_server_errors = 1;
-  (void)Waiter([] { return ServerError(); }, streak).Wait();
   WaitOptions rule = Options();
   rule.delay_source = [](const auto&, auto) { return std::nullopt; };
-  (void)Waiter([] { return false; }, rule).Wait();
-  waiter::stop_source stop;
-  stop.request_stop();
-  (void)Waiter([] { return false; }, Options()).Wait(stop.get_token());
   WaitOptions invalid = Options();
   invalid.max_attempts = 0;
-  (void)Waiter([] { return false; }, invalid).Wait();
-
-  EXPECT_THAT(
-      given_up_,
-      ElementsAre(StopReason::kFailed, StopReason::kAttempts,
-                  StopReason::kConsecutiveLimit, StopReason::kDelaySource,
-                  StopReason::kCancelled, StopReason::kInvalidOptions));
+  WaitOptions strict = Options(absl::Seconds(1));
+  strict.polls.strict_deadline = true;
+  for (const bool on_engine : {false, true}) {
+    given_up_.clear();
+    WaitOptions quota = Options();
+    quota.budgets.retry_quota = *RetryQuota::Make({.capacity = 1});
+    const auto run = [&](std::function<Poll<>()> function,
+                         const WaitOptions& options) {
+      Waiter wait(std::move(function), options);
+      if (on_engine) {
+        WaitEngine engine(Simulated());
+        engine.Start(std::move(wait), results_.Take()).Detach();
+        engine.Run();
+      } else {
+        (void)wait.Wait();
+      }
+    };
+    run(not_ready, Options());
+    run([] { return Failed(); }, Options());
+    run(not_ready, attempts);
+    run([] { return ServerError(); }, streak);
+    run(not_ready, rule);
+    run([] { return Throttled(); }, quota);
+    run(not_ready, invalid);
+    run(nullptr, Options());
+    run(
+        [&] {
+          clock_.AdvanceTime(absl::Seconds(5));
+          return Success();
+        },
+        strict);
+    EXPECT_THAT(
+        given_up_,
+        ElementsAre(StopReason::kDeadline, StopReason::kFailed,
+                    StopReason::kAttempts, StopReason::kConsecutiveLimit,
+                    StopReason::kDelaySource, StopReason::kQuota,
+                    StopReason::kInvalidOptions, StopReason::kInvalidOptions,
+                    StopReason::kDeadline));
+  }
+  given_up_.clear();
+  waiter::stop_source stop;
+  stop.request_stop();
+  (void)Waiter(not_ready, Options()).Wait(stop.get_token());
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kCancelled));
 }
 
 TEST_F(GiveUpTest, ExceptionOfTheStatusFunctionCallsItAndPassesThrough) {
-  Waiter wait([]() -> bool { throw std::runtime_error("boom"); }, Options());
+  on_give_up_ = [](const WaitFailure& end) {
+    EXPECT_THAT(end.report.status, StatusIs(absl::StatusCode::kUnknown));
+  };
+  Waiter wait([]() -> bool { throw std::out_of_range("boom"); }, Options());
 
-  EXPECT_THROW((void)wait.Wait(), std::runtime_error);
+  EXPECT_THROW((void)wait.Wait(), std::out_of_range);
+  EXPECT_THROW((void)wait.Wait(), std::out_of_range);
 
-  EXPECT_THAT(given_up_, ElementsAre(StopReason::kFailed));
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kFailed, StopReason::kFailed));
 }
 
 TEST_F(GiveUpTest, TimeLimitIsThatOfTheOptions) {
   WaitOptions options = Options();
-  options.hooks.failure_timeout = absl::InfiniteDuration();
-  on_give_up_ = [](const WaitFailure& end) {
-    EXPECT_EQ(end.deadline, absl::InfiniteFuture());
-  };
-  (void)Waiter([] { return false; }, options).Wait();
-  EXPECT_EQ(given_up_.size(), 1U);
+  for (const absl::Duration limit :
+       {absl::ZeroDuration(), absl::Nanoseconds(1), absl::Seconds(10),
+        absl::InfiniteDuration()}) {
+    given_up_.clear();
+    options.hooks.failure_timeout = limit;
+    on_give_up_ = [&](const WaitFailure& end) {
+      EXPECT_EQ(end.timeout, limit);
+      EXPECT_EQ(end.deadline, clock_.TimeNow() + limit);
+    };
+    (void)Waiter([] { return false; }, options).Wait();
+    EXPECT_EQ(given_up_.size(), 1U);
+  }
 
+  on_give_up_ = nullptr;
   options.hooks.failure_timeout = -absl::Seconds(1);
   EXPECT_THAT(Validate(options), StatusIs(absl::StatusCode::kInvalidArgument));
+  (void)Waiter([] { return true; }, options).Wait();
+  EXPECT_EQ(given_up_.back(), StopReason::kInvalidOptions);
 }
 
 TEST_F(GiveUpTest, TimeThatItBlocksIsNotTheWaits) {
@@ -230,9 +277,16 @@ TEST_F(GiveUpTest, CancelAndTheEndOfTheEngineCallIt) {
 
 TEST_F(GiveUpTest, DestroyedHandleCallsNothing) {
   WaitEngine engine(Simulated());
-  std::optional<WaitHandle> wait =
-      engine.Start(Waiter([] { return false; }, Options()), results_.Take());
-  clock_.CallAt(absl::Seconds(2), [&] { wait.reset(); });
+  const auto start = [&] {
+    return engine.Start(Waiter([] { return false; }, Options()),
+                        results_.Take());
+  };
+  (void)start();  // Destroyed before the wait begins.
+  WaitHandle cancelled = start();
+  cancelled.Cancel();
+  cancelled = WaitHandle();
+  std::optional<WaitHandle> sleeping = start();
+  clock_.CallAt(absl::Seconds(2), [&] { sleeping.reset(); });
 
   engine.Run();
 
@@ -243,7 +297,11 @@ TEST_F(GiveUpTest, DestroyedHandleCallsNothing) {
 TEST_F(GiveUpTest, ItMayDestroyTheHandleAndThenThereIsNoCallback) {
   WaitEngine engine(Simulated());
   std::optional<WaitHandle> wait;
-  on_give_up_ = [&](const WaitFailure&) { wait.reset(); };
+  on_give_up_ = [&](const WaitFailure& end) {
+    wait.reset();
+    EXPECT_EQ(end.name, "instance");
+    EXPECT_FALSE(end.report.status.message().empty());
+  };
   // One wait ends by a poll, and one between polls.
   for (const bool by_poll : {true, false}) {
     WaitOptions options = Options();
@@ -274,6 +332,22 @@ TEST_F(GiveUpTest, ItMayStartAnotherWait) {
 
   EXPECT_THAT(results_.reasons(),
               ElementsAre(StopReason::kDeadline, StopReason::kSuccess));
+}
+
+TEST_F(GiveUpTest, WaitThatItStartsAtTheEndOfTheEngineEndsWithACallback) {
+  std::optional<WaitEngine> engine(Simulated());
+  on_give_up_ = [&](const WaitFailure&) {
+    engine->Start(Waiter([] { return false; }, EverySecond()), results_.Take())
+        .Detach();
+  };
+  engine->Start(Waiter([] { return false; }, Options()), [](WaitResult<>) {})
+      .Detach();
+  engine->RunDue();
+
+  engine.reset();
+
+  EXPECT_THAT(given_up_, ElementsAre(StopReason::kShutDown));
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kShutDown));
 }
 
 TEST_F(GiveUpTest, WaitsOfOnePolicyEachCallIt) {
@@ -317,9 +391,11 @@ TEST_F(GiveUpTest, ExecutorRunsIt) {
                 StatusIs(absl::StatusCode::kResourceExhausted));
   };
 
-  // The engine may have ended by then.
+  // The engine may have ended by then. Another call of the task does nothing.
   engine.reset();
-  run_tasks();
+  ASSERT_EQ(tasks.size(), 1U);
+  tasks[0]();
+  tasks[0]();
 
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kAttempts));
 }
@@ -354,6 +430,28 @@ TEST_F(GiveUpDeathTest, ExceptionTerminates) {
   on_give_up_ = [](const WaitFailure&) { throw std::runtime_error("boom"); };
 
   EXPECT_DEATH((void)Waiter([] { return false; }, Options()).Wait(), "boom");
+  EXPECT_DEATH(
+      {
+        WaitEngineOptions options = Simulated();
+        options.on_callback_exception = [](std::exception_ptr) {};
+        WaitEngine engine(options);
+        engine.Start(Waiter([] { return false; }, Options()), results_.Take())
+            .Detach();
+        engine.Run();
+      },
+      "boom");
+}
+
+TEST_F(GiveUpDeathTest, EndOfTheEngineTerminates) {
+  EXPECT_DEATH(
+      {
+        std::optional<WaitEngine> engine(Simulated());
+        on_give_up_ = [&](const WaitFailure&) { engine.reset(); };
+        engine->Start(Waiter([] { return false; }, Options()), results_.Take())
+            .Detach();
+        engine->Run();
+      },
+      ".");
 }
 
 }  // namespace

@@ -413,6 +413,10 @@ TEST_P(HookActionsTest, StopThatAHookRequestsEndsTheWait) {
 
   EXPECT_EQ(wait_.results, 1);
   ExpectStoppedBy(hook(), driver(), wait_);
+  // The sleep that follows ends immediately.
+  if (hook() != Hook::kOnDone && !driver().polls_later) {
+    EXPECT_LE(wait_.observer->elapsed(), absl::Seconds(1));
+  }
 }
 
 // A wait that something owns.
@@ -460,6 +464,70 @@ TEST_P(HookDeathTest, ExceptionThatLeavesAHookTerminatesTheProgram) {
 INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookDeathTest,
                          Combine(ValuesIn(Drivers()), ValuesIn(kHooks)),
                          NameOfHookTest);
+
+// An engine that grows while the wait and its observers are destroyed.
+TEST(HookOwnersTest, HookMayStartManyWaitsAndDropTheLastOwnersOfItsOwn) {
+  for (const ReportLevel report : {ReportLevel::kFull, ReportLevel::kLean}) {
+    for (const bool on_executor : {false, true}) {
+      for (const Hook hook : kHooks) {
+        SCOPED_TRACE(NameOf(hook));
+        SimulatedClock clock;
+        WaitEngineOptions options = {
+            .threads = 0, .report = report, .clock = &clock};
+        if (on_executor) options.executor = [](Task task) { task(); };
+        WaitEngine engine(options);
+        std::optional<WaitHandle> handle;
+        std::shared_ptr<WaitObserver> owner;
+        int others = 0;
+        HookWait wait(hook, &clock, absl::Seconds(1));
+        const auto owners = wait.observer.use_count();
+        wait.action = [&] {
+          for (int i = 0; i < 1000; ++i) {
+            engine
+                .Start(Waiter([] { return true; }, AtOnce(wait)),
+                       [&](const WaitResult<>&) { ++others; })
+                .Detach();
+          }
+          owner = nullptr;
+          handle.reset();
+        };
+        owner = std::make_shared<ObserverList>(
+            std::vector<std::shared_ptr<WaitObserver>>{wait.observer});
+        WaitOptions watched = wait.options;
+        watched.hooks.observer = owner;
+        handle.emplace(engine.Start(
+            Waiter([&wait] { return wait.Poll(); }, std::move(watched)),
+            wait.Take()));
+        engine.Run();
+        EXPECT_EQ(others, 1000);
+        EXPECT_EQ(wait.observer->ends(), 1);
+        EXPECT_EQ(wait.observer.use_count(), owners);
+      }
+    }
+  }
+}
+
+TEST(HookOwnersTest, WaitThatNeverBeginsHasNoDeadline) {
+  struct Starts : WaitObserver {
+    void OnStart(const StartEvent& start) override { timeout = start.timeout; }
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& report) override {
+      reason = report.reason;
+    }
+    absl::Duration timeout;
+    std::optional<StopReason> reason;
+  };
+  const auto starts = std::make_shared<Starts>();
+  WaitEngine engine({.threads = 0});
+  // Its handle is destroyed immediately.
+  (void)engine.Start(
+      Waiter([] { return true; },
+             {.timeout = absl::Hours(1), .hooks = {.observer = starts}}),
+      [](const WaitResult<>&) {});
+  engine.RunDue();
+  EXPECT_EQ(starts->timeout, absl::InfiniteDuration());
+  EXPECT_EQ(starts->reason, StopReason::kCancelled);
+}
 
 // No other test fails if a driver is left out.
 TEST(HookDriversTest, HoldEveryDriver) {

@@ -4,11 +4,16 @@
 // Actions of hooks on waits of engines with their own threads. These tests run
 // in real time, and none depends on how much of it passes.
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -20,10 +25,13 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/hook_actions.h"
+#include "tests/support/joining_thread.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
+#include "waiter/policy.h"
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
@@ -210,6 +218,115 @@ TEST_P(HookThreadsDeathTest, ExceptionThatLeavesAHookTerminatesTheProgram) {
 INSTANTIATE_TEST_SUITE_P(EveryFormAndHook, HookThreadsDeathTest,
                          Combine(ValuesIn(Forms()), ValuesIn(kHooks)),
                          NameOfTest);
+
+// Hooks of waits that several threads make.
+
+TEST(HooksOfThreadsTest, IdentitiesAreUniqueOverThreadsAndDrivers) {
+  class Identities : public WaitObserver {
+   public:
+    void OnStart(const StartEvent& start) override {
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(seen.insert(start.wait.id).second);
+      EXPECT_NE(start.wait.id, 0U);
+    }
+    std::mutex mutex;
+    std::set<uint64_t> seen;
+  };
+  const auto identities = std::make_shared<Identities>();
+  const auto policy = WaitPolicy::Make(
+      {.timeout = absl::Hours(1), .hooks = {.observer = identities}});
+  {
+    WaitEngine engine({.threads = 2});
+    std::vector<JoiningThread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int wait = 0; wait < 100; ++wait) {
+          (void)Waiter([] { return true; }, policy).Wait();
+          engine
+              .Start(Waiter([] { return true; }, policy),
+                     [](const WaitResult<>&) {})
+              .Detach();
+        }
+      });
+    }
+  }
+  EXPECT_EQ(identities->seen.size(), 600U);
+}
+
+TEST(HooksOfThreadsTest, ObserversOfEveryWaitAreReplacedWhileWaitsAreMade) {
+  std::atomic<int> alive = 0;
+  class Counted : public WaitObserver {
+   public:
+    explicit Counted(std::atomic<int>& alive) : alive_(alive) { ++alive_; }
+    ~Counted() override {
+      --alive_;
+      EXPECT_EQ(pending_, 0);
+    }
+    void OnStart(const StartEvent& /*start*/) override { ++pending_; }
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& /*report*/) override {
+      --pending_;
+    }
+
+   private:
+    std::atomic<int>& alive_;
+    std::atomic<int> pending_ = 0;
+  };
+  {
+    WaitEngine engine({.threads = 1});
+    std::vector<JoiningThread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < 2000; ++round) {
+          ObserveEveryWait(round % 3 == 0 ? nullptr
+                                          : std::make_shared<Counted>(alive));
+        }
+      });
+      threads.emplace_back([&] {
+        for (int wait = 0; wait < 1000; ++wait) {
+          (void)Waiter([] { return true; }, absl::Hours(1)).Wait();
+          const WaitHandle destroyed =
+              engine.Start(Waiter([] { return true; }, absl::Hours(1)),
+                           [](const WaitResult<>&) {});
+        }
+      });
+    }
+  }
+  ObserveEveryWait(nullptr);
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(HooksOfThreadsTest, EveryFailureHasOneCallWhateverThreadsDo) {
+  constexpr int kWaits = 40;
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> failures = 0;
+    std::atomic<int> failed = 0;
+    std::atomic<int> called_back = 0;
+    WaitOptions options = {.timeout = absl::Hours(1),
+                           .backoff = {.initial_delay = absl::Hours(1),
+                                       .max_delay = absl::Hours(1)}};
+    options.hooks.on_failure = [&](const WaitFailure&) { ++failures; };
+    const auto policy = WaitPolicy::Make(options);
+    {
+      std::vector<WaitHandle> handles;
+      WaitEngine engine({.threads = 2});
+      for (int i = 0; i < kWaits; ++i) {
+        handles.push_back(
+            engine.Start(Waiter([i] { return i % 2 == 0; }, policy),
+                         [&](const WaitResult<>& result) {
+                           ++called_back;
+                           if (!result.ok()) ++failed;
+                         }));
+      }
+      const JoiningThread cancels([&] {
+        for (size_t i = 0; i < handles.size(); i += 2) handles[i].Cancel();
+      });
+      for (size_t i = 1; i < handles.size(); i += 4) handles[i].PollNow();
+    }
+    EXPECT_EQ(called_back, kWaits);
+    EXPECT_EQ(failures, failed);
+  }
+}
 
 }  // namespace
 }  // namespace waiter::hook_actions_threads_test

@@ -4,6 +4,7 @@
 // Notifications of waits: `PollNotifier` for the blocking form, and
 // `WaitHandle::PollNow` for engines. All share one table of timelines.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/hook_actions.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/delay_source.h"
@@ -160,11 +162,31 @@ std::vector<Timeline> Timelines() {
                          .polled_at = {0, 10}};
   confirming.options.confirm.successes = 2;
   all.push_back(confirming);
-  all.push_back({.name = "DuringAPollCausesAnother",
+  all.push_back({.name = "DuringAPollCausesOneAfterIt",
                  .options = EverySeconds(10),
-                 .looks = {{NotReady(), 2}},
-                 .notified_at = {1},
-                 .polled_at = {0, 2}});
+                 .looks = {{NotReady(), 2}, not_ready},
+                 .notified_at = {1, 1, 1},
+                 .polled_at = {0, 2, 12}});
+  Timeline attempts = {.name = "StormEndsWithTheAttempts",
+                       .options = EverySeconds(10),
+                       .looks = {{NotReady(), 2}, {NotReady(), 2}, not_ready},
+                       .notified_at = {1, 3},
+                       .polled_at = {0, 2, 4},
+                       .reason = StopReason::kAttempts};
+  attempts.options.max_attempts = 3;
+  all.push_back(attempts);
+  Timeline deadline = {.name = "StormEndsWithTheDeadline",
+                       .options = EverySeconds(10),
+                       .looks = {{NotReady(), 4},
+                                 {NotReady(), 4},
+                                 not_ready,
+                                 not_ready,
+                                 not_ready},
+                       .notified_at = {1, 5, 9},
+                       .polled_at = {0, 4, 8, 9, 10},
+                       .reason = StopReason::kDeadline};
+  deadline.options.timeout = absl::Seconds(10);
+  all.push_back(deadline);
   Timeline last = {.name = "LastPollStillComes",
                    .options = EverySeconds(8),
                    .looks = {not_ready, not_ready, not_ready, not_ready},
@@ -422,6 +444,44 @@ TEST(PollNotifierTest, StatusFunctionMayCallIt) {
   EXPECT_EQ(clock.Elapsed(), absl::ZeroDuration());
 }
 
+TEST(PollNotifierTest, CopiesShareTheirCount) {
+  PollNotifier original;
+  const PollNotifier copy = original;
+  EXPECT_EQ(copy.count(), original.count());
+  original.PollNow();
+  EXPECT_EQ(copy.count(), original.count());
+  original = PollNotifier();
+  const uint64_t before = copy.count();
+  original.PollNow();
+  EXPECT_EQ(copy.count(), before);
+}
+
+TEST(PollNotifierTest, SleepTellsWhetherTheCountIsAnother) {
+  SimulatedClock clock;
+  const PollNotifier changed;
+  const uint64_t count = changed.count();
+  stop_source stop;
+  stop.request_stop();
+  // Sleeps until `seconds` after the start.
+  const auto sleeps = [&](int seconds, uint64_t since, stop_token token) {
+    return changed.SleepUntil(
+        clock,
+        clock.MonotonicNow() +
+            absl::ToChronoNanoseconds(absl::Seconds(seconds) - clock.Elapsed()),
+        token, "x", since);
+  };
+  EXPECT_FALSE(sleeps(5, count, {}));
+  EXPECT_EQ(clock.Elapsed(), absl::Seconds(5));
+  EXPECT_TRUE(sleeps(10, count + 1, {}));
+  EXPECT_FALSE(sleeps(10, count, stop.get_token()));
+  EXPECT_FALSE(sleeps(5, count, {}));
+  EXPECT_EQ(clock.Elapsed(), absl::Seconds(5));
+  clock.CallAt(absl::Seconds(7), [&] { changed.PollNow(); });
+  EXPECT_TRUE(sleeps(50, count, {}));
+  EXPECT_TRUE(sleeps(7, count, {}));
+  EXPECT_EQ(clock.Elapsed(), absl::Seconds(7));
+}
+
 TEST(PollNotifierTest, HistoryHasTheDelayThatWasSlept) {
   SimulatedClock clock;
   WaitOptions options = EverySeconds(10);
@@ -441,18 +501,27 @@ TEST(PollNotifierTest, HistoryHasTheDelayThatWasSlept) {
 
 using PollNowHandleTest = EngineFixture;
 
-TEST_F(PollNowHandleTest, EmptyAndEndedHandlesIgnoreIt) {
+TEST_F(PollNowHandleTest, HandlesWithoutAWaitIgnoreIt) {
   WaitHandle none;
   none.PollNow();
-  WaitEngine engine(Simulated());
-  WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
-  engine.Run();
-
-  wait.PollNow();
-  engine.Run();
-
-  EXPECT_EQ(results_.reports().size(), 1U);
+  WaitHandle orphan;
+  {
+    WaitEngine engine(Simulated());
+    WaitHandle ended = engine.Start(Waiter([] { return true; }, EverySecond()),
+                                    results_.Take());
+    orphan = engine.Start(NeverReady(), TakeHolding());
+    WaitHandle detached = engine.Start(NeverReady(), TakeHolding());
+    detached.Detach();
+    engine.RunDue();
+    EXPECT_EQ(polls_, 2);
+    ended.PollNow();
+    detached.PollNow();
+    engine.RunDue();
+    EXPECT_EQ(polls_, 2);
+    EXPECT_EQ(results_.reports().size(), 1U);
+  }
+  orphan.PollNow();
+  EXPECT_EQ(polls_, 2);
 }
 
 TEST_F(PollNowHandleTest, HandleOfAnEndedWaitDoesNotReachTheNextOne) {
@@ -474,13 +543,14 @@ TEST_F(PollNowHandleTest, CallBeforeTheStartEndsTheFirstDelay) {
   WaitEngine engine(Simulated());
   WaitOptions options = EverySecond();
   options.polls.first_delay = absl::Seconds(30);
-  WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, options), results_.Take());
-  wait.PollNow();
+  WaitHandle wait = engine.Start(Waiter([&] { return ++polls_ == 2; }, options),
+                                 results_.Take());
+  for (int i = 0; i < 5; ++i) wait.PollNow();
 
   engine.Run();
 
-  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+  // The first poll is enough for all calls.
+  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(1));
 }
 
 TEST_F(PollNowHandleTest, StatusFunctionMayCallItForItsOwnWait) {
@@ -498,6 +568,47 @@ TEST_F(PollNowHandleTest, StatusFunctionMayCallItForItsOwnWait) {
 
   EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(PollNowHandleTest, AnyHookMayCallIt) {
+  for (const bool on_engine : {false, true}) {
+    for (const Hook hook : kHooks) {
+      SCOPED_TRACE(NameOf(hook));
+      const PollNotifier changed;
+      WaitHandle handle;
+      const auto poll_now = [&] {
+        changed.PollNow();
+        handle.PollNow();
+      };
+      const auto observer = std::make_shared<ActingObserver>(hook, poll_now);
+      std::vector<absl::Duration> polled_at;
+      const absl::Duration start = clock_.Elapsed();
+      WaitOptions options = EverySecond(absl::Milliseconds(1500));
+      options.hooks.observer = observer;
+      options.hooks.on_failure = [&](const WaitFailure&) { poll_now(); };
+      Waiter wait(
+          [&] {
+            polled_at.push_back(clock_.Elapsed() - start);
+            return false;
+          },
+          options);
+      if (on_engine) {
+        WaitEngine engine(Simulated());
+        handle = engine.Start(std::move(wait), results_.Take());
+        engine.Run();
+        poll_now();
+      } else {
+        (void)wait.Wait({.notifier = &changed});
+      }
+      EXPECT_EQ(observer->reason(), StopReason::kDeadline);
+      EXPECT_EQ(polled_at.back(), absl::Milliseconds(1500));
+      // The first poll may serve the calls before it.
+      if (hook != Hook::kOnStart && hook != Hook::kBeforePoll &&
+          hook != Hook::kOnDone) {
+        EXPECT_EQ(polled_at.at(1), absl::ZeroDuration());
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <latch>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -135,8 +136,7 @@ TEST(PollNotifierThreadsTest, StopAndNotificationRace) {
   for (int i = 0; i < kWaits; ++i) {
     const PollNotifier changed;
     waiter::stop_source stop;
-    std::latch polled(1);
-    bool is_first = true;
+    std::latch polled(2);
     const JoiningThread notifies([&] {
       polled.wait();
       changed.PollNow();
@@ -146,17 +146,60 @@ TEST(PollNotifierThreadsTest, StopAndNotificationRace) {
       stop.request_stop();
     });
 
-    const WaitResult<> result =
-        Waiter(
-            [&] {
-              if (is_first) polled.count_down();
-              is_first = false;
-              return false;
-            },
-            EveryHour())
-            .Wait({.stop = stop.get_token(), .notifier = &changed});
+    const auto wait = [&] {
+      bool is_first = true;
+      const WaitResult<> result =
+          Waiter(
+              [&] {
+                if (is_first) polled.count_down();
+                is_first = false;
+                return false;
+              },
+              EveryHour())
+              .Wait({.stop = stop.get_token(), .notifier = &changed});
+      EXPECT_EQ(result.reason(), StopReason::kCancelled);
+    };
+    const JoiningThread other(wait);
+    wait();
+  }
+}
 
-    EXPECT_EQ(result.reason(), StopReason::kCancelled);
+TEST(PollNowRacesTest, CallsMeetEndsOfWaitsHandlesAndEngines) {
+  constexpr int kWaitsOfAThread = 20;
+  for (int round = 0; round < 150; ++round) {
+    std::atomic<int> ended = 0;
+    std::optional<WaitEngine> engine(WaitEngineOptions{.threads = 2});
+    std::array<std::vector<WaitHandle>, 2> handles;
+    for (std::vector<WaitHandle>& of_thread : handles) {
+      for (int i = 0; i < kWaitsOfAThread; ++i) {
+        of_thread.push_back(engine->Start(
+            Waiter([n = 0, i]() mutable { return i % 3 == 0 && ++n == 3; },
+                   EveryHour()),
+            [&](const WaitResult<>&) { ++ended; }));
+      }
+    }
+    {
+      const auto disturb = [](std::vector<WaitHandle>& of_thread) {
+        for (int times = 0; times < 3; ++times) {
+          for (size_t i = 0; i < of_thread.size(); ++i) {
+            of_thread[i].PollNow();
+            if (i % 4 == 1) of_thread[i].Cancel();
+            if (i % 4 == 2) of_thread[i] = WaitHandle();
+          }
+        }
+      };
+      const JoiningThread first([&] { disturb(handles[0]); });
+      const JoiningThread second([&] { disturb(handles[1]); });
+      if (round % 2 == 0) engine.reset();
+    }
+    engine.reset();
+    for (std::vector<WaitHandle>& of_thread : handles) {
+      for (WaitHandle& handle : of_thread) {
+        handle.PollNow();
+        EXPECT_FALSE(handle.pending());
+      }
+    }
+    EXPECT_GE(ended, kWaitsOfAThread);
   }
 }
 
