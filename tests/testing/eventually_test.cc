@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -29,7 +28,6 @@
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
-#include "waiter/result.h"
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 
@@ -48,7 +46,6 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Lt;
-using ::testing::Ne;
 using ::testing::Not;
 using ::testing::NotNull;
 using ::testing::Pointee;
@@ -566,132 +563,6 @@ concept Checks = requires(F f) {
 using ReturnsInt = int (*)();
 static_assert(Checks<ReturnsInt> && !ChecksWithoutMatcher<ReturnsInt>);
 
-// CONSISTENTLY and NEVER.
-
-TEST_F(EventuallyTest, ConsistentlyPollsFromTheStartToTheVeryEnd) {
-  const auto elapsed = Elapsed();
-
-  EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()),
-                      HoldFor(Milliseconds(2500)));
-  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Seconds(1), Seconds(2),
-                                      Milliseconds(2500)));
-}
-
-TEST_F(EventuallyTest, ConsistentlyFailsWithTheFirstPollThatDiffers) {
-  const std::string text = FailureOf([&] {
-    EXPECT_CONSISTENTLY(clock_.Elapsed(), Lt(Seconds(3)), HoldFor(Minutes(1)));
-  });
-
-  EXPECT_THAT(text, StartsWith("clock_.Elapsed() held for 3s (3 polls), but "
-                               "must hold for 1m\n"));
-  EXPECT_EQ(clock_.Elapsed(), Seconds(3));
-}
-
-TEST_F(EventuallyTest, ConsistentlyCountsPolls) {
-  const auto elapsed = Elapsed();
-  EventuallyOptions options = {
-      .backoff = kEverySecond, .successes_required = 4, .clock = &clock_};
-
-  ASSERT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()), options);
-  EXPECT_THAT(polled_at_, SizeIs(4));
-}
-
-TEST_F(EventuallyTest, ConsistentlyPollsTwiceEvenIfOnePollOutlastsIt) {
-  const auto slow = [&] {
-    clock_.AdvanceTime(Seconds(9));
-    polled_at_.push_back(clock_.Elapsed());
-    return true;
-  };
-
-  EXPECT_CONSISTENTLY(slow(), true, HoldFor(Seconds(2)));
-  EXPECT_THAT(polled_at_, SizeIs(2));
-}
-
-TEST_F(EventuallyTest, ConsistentlyFailsWithAnError) {
-  EXPECT_THAT(
-      FailureOf([&] {
-        EXPECT_CONSISTENTLY(
-            absl::StatusOr<int>(absl::UnavailableError("reset")), IsOk(),
-            HoldFor(Seconds(2)));
-      }),
-      HasSubstr("did not hold at the first poll, but must hold for 2s"));
-  EXPECT_EQ(clock_.Elapsed(), ZeroDuration());
-}
-
-TEST_F(EventuallyTest, NeverFailsOnAPollThatEndsLate) {
-  const auto slow = [&] {
-    clock_.AdvanceTime(Seconds(9));
-    return true;
-  };
-
-  EXPECT_THAT(
-      FailureOf([&] { EXPECT_NEVER(slow(), true, HoldFor(Seconds(2))); }),
-      AllOf(HasSubstr("Never: is equal to true"), HasSubstr("Actual: true")));
-}
-
-TEST_F(EventuallyTest, NeverPassesIfNoPollMatches) {
-  const auto elapsed = Elapsed();
-
-  EXPECT_NEVER(elapsed(), Milliseconds(1500), HoldFor(Seconds(3)));
-  EXPECT_THAT(polled_at_, SizeIs(4));
-}
-
-TEST_F(EventuallyTest, PassIfEndsConsistentlyAndNeverEarly) {
-  clock_.CallAt(Milliseconds(1500), [&] { polled_at_.push_back(Seconds(99)); });
-  const auto state = [&] {
-    return std::string(polled_at_.empty() ? "RUNNING" : "DONE");
-  };
-
-  EXPECT_NEVER(state(), "FAILED", HoldFor(Minutes(1)), PassIf("DONE"));
-  EXPECT_EQ(clock_.Elapsed(), Seconds(2));
-  EXPECT_CONSISTENTLY(state(), Ne("FAILED"), HoldFor(Minutes(1)),
-                      PassIf("DONE"));
-  ASSERT_NEVER(state(), "FAILED", PassIf("DONE"));
-  EXPECT_EQ(clock_.Elapsed(), Seconds(2));
-}
-
-TEST_F(EventuallyTest, PassIfThatNeverMatchesChangesNothing) {
-  const auto elapsed = Elapsed();
-
-  EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()), HoldFor(Seconds(2)),
-                      PassIf(Minutes(1)));
-  EXPECT_THAT(polled_at_, SizeIs(3));
-  EXPECT_THAT(FailureOf([&] {
-                EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
-                             PassIf(Minutes(1)));
-              }),
-              StartsWith("elapsed() did not match for 2s (2 polls), but must "
-                         "not match for 1m"));
-}
-
-TEST_F(EventuallyTest, ViolationWinsOverPassIf) {
-  EXPECT_THAT(
-      FailureOf([&] { EXPECT_NEVER(1, 1, HoldFor(Minutes(1)), PassIf(1)); }),
-      HasSubstr("matched at the first poll, but must not match for 1m"));
-  EXPECT_THAT(
-      FailureOf(
-          [&] { EXPECT_CONSISTENTLY(1, 2, HoldFor(Minutes(1)), PassIf(1)); }),
-      HasSubstr("did not hold at the first poll, but must hold for 1m"));
-}
-
-TEST_F(EventuallyTest, ObserverSeesAWaitThatPassIfEndsAsCancelled) {
-  struct Ends : WaitObserver {
-    void OnDone(const WaitIdentity& /*wait*/,
-                const WaitReport& report) override {
-      reasons.push_back(report.reason);
-    }
-    std::vector<StopReason> reasons;
-  };
-  Ends ends;
-  EventuallyOptions options = HoldFor(Minutes(1));
-  options.observer = Unowned(ends);
-
-  EXPECT_CONSISTENTLY(1, 1, options, PassIf(1));
-  EXPECT_CONSISTENTLY(1, 1, options, PassIf(2));
-  EXPECT_THAT(ends.reasons,
-              ElementsAre(StopReason::kCancelled, StopReason::kSuccess));
-}
-
 TEST_F(EventuallyTest, AssertFormsReturnAndExpectFormsGoOn) {
   int went_on = 0;
   const std::vector<testing::TestPartResult> parts = PartsOf([&] {
@@ -716,16 +587,6 @@ TEST_F(EventuallyTest, AssertFormsReturnAndExpectFormsGoOn) {
   ASSERT_THAT(others, SizeIs(1));
   EXPECT_TRUE(others[0].fatally_failed());
   EXPECT_EQ(went_on, 3);
-}
-
-TEST_F(EventuallyTest, ExceptionFailsConsistentlyAndNever) {
-  const auto get = []() -> int { throw std::runtime_error("reset"); };
-
-  EXPECT_THAT(FailureOf([&] { EXPECT_NEVER(get(), 1, HoldFor(Seconds(3))); }),
-              StartsWith("get() threw std::runtime_error: reset"));
-  EXPECT_THAT(
-      FailureOf([&] { EXPECT_CONSISTENTLY(get(), 1, HoldFor(Seconds(3))); }),
-      HasSubstr("std::runtime_error: reset"));
 }
 
 // Block form.
@@ -867,15 +728,6 @@ TEST_F(EventuallyTest, NegativeNumberOfHistoryLinesIsReported) {
                 EXPECT_EVENTUALLY(1, 1, EventuallyOptions{.history_lines = -1});
               }),
               HasSubstr("history_lines is -1; it must be at least 0"));
-}
-
-TEST_F(EventuallyTest, ConsistentlyTooShortForTwoPollsIsReported) {
-  for (const absl::Duration time : {ZeroDuration(), -Seconds(1)}) {
-    EXPECT_THAT(
-        FailureOf([&] { EXPECT_CONSISTENTLY(Elapsed()(), _, HoldFor(time)); }),
-        HasSubstr("too short for two polls"));
-  }
-  EXPECT_THAT(polled_at_, IsEmpty());
 }
 
 TEST_F(EventuallyTest, OptionsOfTheOtherKindAreReported) {
