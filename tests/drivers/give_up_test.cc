@@ -102,6 +102,8 @@ TEST_F(GiveUpTest, EveryOtherEndCallsItOnce) {
         (void)wait.Wait();
       }
     };
+    run([] { return Success(); }, Options());
+    EXPECT_THAT(given_up_, IsEmpty());
     run(not_ready, Options());
     run([] { return Failed(); }, Options());
     run(not_ready, attempts);

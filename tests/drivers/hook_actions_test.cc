@@ -479,6 +479,7 @@ TEST(HookOwnersTest, HookMayStartManyWaitsAndDropTheLastOwnersOfItsOwn) {
         std::optional<WaitHandle> handle;
         std::shared_ptr<WaitObserver> owner;
         int others = 0;
+        const auto held = std::make_shared<int>();
         HookWait wait(hook, &clock, absl::Seconds(1));
         const auto owners = wait.observer.use_count();
         wait.action = [&] {
@@ -497,9 +498,10 @@ TEST(HookOwnersTest, HookMayStartManyWaitsAndDropTheLastOwnersOfItsOwn) {
         watched.hooks.observer = owner;
         handle.emplace(engine.Start(
             Waiter([&wait] { return wait.Poll(); }, std::move(watched)),
-            wait.Take()));
+            [held](const WaitResult<>&) {}));
         engine.Run();
         EXPECT_EQ(others, 1000);
+        EXPECT_EQ(held.use_count(), 1);
         EXPECT_EQ(wait.observer->ends(), 1);
         EXPECT_EQ(wait.observer.use_count(), owners);
       }
