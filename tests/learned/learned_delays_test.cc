@@ -195,6 +195,17 @@ TEST_F(LearnedDelaysTest, LongScheduleAlsoLooksBeforeAllThatIsKnown) {
   EXPECT_LE(times.back(), 130);
 }
 
+TEST_F(LearnedDelaysTest, FewDurationsGiveDelaysBetweenBackoffAndModel) {
+  Fill(*model_, "create", 60, 0, 5);
+  WaitOptions options = Options(Make({.exploration = 0}));
+  options.backoff = {.initial_delay = absl::Seconds(1),
+                     .max_delay = absl::Seconds(1),
+                     .jitter = Jitter::None()};
+  // The model alone would poll after 30 s.
+  EXPECT_THAT(PollTimes(options, absl::Minutes(1)).at(1),
+              AllOf(Ge(1.5), Le(25)));
+}
+
 TEST_F(LearnedDelaysTest, FewDurationsBesideACurveWithoutDelaysArePolledFast) {
   Fill(*model_, "create", 10, 0.1, 5);
   WaitOptions options = Options(Make());
