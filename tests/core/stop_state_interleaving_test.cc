@@ -268,8 +268,8 @@ std::string FirstFailure(int64_t& schedules) {
   const auto explore = [&](const std::string& name, int max_preemptions,
                            auto scenario) {
     if (!failure.empty()) return;
-    const Exploration result =
-        ExploreInterleavings({.max_preemptions = max_preemptions}, scenario);
+    const Exploration result = ExploreInterleavings(
+        {.max_preemptions = max_preemptions, .max_stale_loads = 1}, scenario);
     std::cout << name << ": " << result.schedules << " interleavings\n";
     schedules += result.schedules;
     if (!result.failure.empty()) failure = name + ": " + result.failure;

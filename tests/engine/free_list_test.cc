@@ -170,7 +170,8 @@ class Objects {
 };
 
 template <Defect kDefect>
-std::string Explore() {
+std::string Explore(const ExplorationOptions& options = {
+                        .max_preemptions = 3}) {
   const auto scenario = [](Interleaving& run) {
     const auto objects = std::make_shared<Objects<kDefect>>();
     run.AddThread([=] { objects->GiveBack(objects->Take()); });
@@ -183,11 +184,13 @@ std::string Explore() {
     run.AddThread([=] { objects->GiveBackIfEmpty(objects->Take()); });
     run.AtEnd([=] { objects->ExpectAll(); });
   };
-  return ExploreInterleavings({.max_preemptions = 3}, scenario).failure;
+  return ExploreInterleavings(options, scenario).failure;
 }
 
 TEST(FreeListInterleavingTest, AnObjectHasOneUserAndNoneIsLost) {
   EXPECT_EQ(Explore<Defect::kNone>(), "");
+  EXPECT_EQ(
+      Explore<Defect::kNone>({.max_preemptions = 2, .max_stale_loads = 1}), "");
 }
 
 TEST(FreeListInterleavingTest, FindsDefects) {

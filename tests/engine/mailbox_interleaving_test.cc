@@ -296,15 +296,18 @@ void PostAgainstClose(Interleaving& run) {
 }
 
 // Returns the first failure that any scenario finds, or nothing. Adds to
-// `schedules` how many were tried.
+// `schedules` how many were tried. With stale loads, few preemptions are.
 template <Defect kDefect>
-std::string FirstFailure(int64_t& schedules) {
+std::string FirstFailure(int64_t& schedules, int max_stale_loads = 0) {
   std::string failure;
   const auto explore = [&](const std::string& name, int max_preemptions,
                            auto scenario) {
     if (!failure.empty()) return;
-    const Exploration result =
-        ExploreInterleavings({.max_preemptions = max_preemptions}, scenario);
+    const ExplorationOptions options = {
+        .max_preemptions = max_stale_loads > 0 ? std::min(max_preemptions, 2)
+                                               : max_preemptions,
+        .max_stale_loads = max_stale_loads};
+    const Exploration result = ExploreInterleavings(options, scenario);
     std::cout << name << ": " << result.schedules << " interleavings\n";
     schedules += result.schedules;
     if (!result.failure.empty()) failure = name + ": " + result.failure;
@@ -341,6 +344,12 @@ TEST(MailboxInterleavingTest, HoldsInEveryInterleaving) {
   EXPECT_EQ(FirstFailure<Defect::kNone>(schedules), "");
 
   EXPECT_GT(schedules, 1000);
+}
+
+TEST(MailboxInterleavingTest, HoldsWithStaleLoads) {
+  int64_t schedules = 0;
+
+  EXPECT_EQ(FirstFailure<Defect::kNone>(schedules, /*max_stale_loads=*/1), "");
 }
 
 TEST(MailboxInterleavingTest, FindsEveryDefectOfTheSynchronization) {

@@ -6,6 +6,10 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,41 +37,65 @@ enum class Defect : uint8_t {
   kHidesRequest,      // As if no poll were ever requested.
   kHidesSuspend,      // As if no suspension were ever requested.
   kNeverNotifies,     // A thread that waits is not woken.
-  kNeverAcquires,     // Acquire is relaxed.
-  kNeverReleases,     // Release is relaxed.
+  kWeakened,          // The acquire or release of one operation is relaxed.
   kLosesGenerations,  // As if every wait were the first.
 };
 
+// An operation of the gate, by its line in task_gate.h, and the half of its
+// memory order that matters.
+struct Order {
+  uint32_t line = 0;
+  uint32_t column = 0;
+  bool acquires = false;
+
+  friend auto operator<=>(const Order&, const Order&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Order& order) {
+  return out << "task_gate.h:" << order.line
+             << (order.acquires ? ", acquire" : ", release");
+}
+
+// The orders that runs have met, and the one that `kWeakened` relaxes.
+std::set<Order> met_orders;
+Order weakened_order;
+
 template <Defect kDefect>
 class Word {
+  using Site = std::source_location;
+
  public:
   Word(uint64_t value) : word_(value) {}  // NOLINT: as std::atomic
 
-  uint64_t load(std::memory_order order) const {
-    return Seen(word_.load(Weakened(order)));
+  uint64_t load(std::memory_order order, Site site = Site::current()) const {
+    return Seen(word_.load(Weakened(order, site)));
   }
-  void store(uint64_t value, std::memory_order order) {
-    word_.store(value, Weakened(order));
+  void store(uint64_t value, std::memory_order order,
+             Site site = Site::current()) {
+    word_.store(value, Weakened(order, site));
   }
-  uint64_t exchange(uint64_t value, std::memory_order order) {
-    return word_.exchange(value, Weakened(order));
+  uint64_t exchange(uint64_t value, std::memory_order order,
+                    Site site = Site::current()) {
+    return word_.exchange(value, Weakened(order, site));
   }
-  uint64_t fetch_or(uint64_t bits, std::memory_order order) {
-    return word_.fetch_or(bits, Weakened(order));
+  uint64_t fetch_or(uint64_t bits, std::memory_order order,
+                    Site site = Site::current()) {
+    return word_.fetch_or(bits, Weakened(order, site));
   }
   bool compare_exchange_weak(uint64_t& expected, uint64_t desired,
                              std::memory_order success,
-                             std::memory_order failure) {
+                             std::memory_order failure,
+                             Site site = Site::current()) {
     // The comparison is with the whole word, its hidden bits included.
     uint64_t actual = expected | (hidden_ & Hidden());
-    const bool replaced =
-        word_.compare_exchange_weak(actual, desired | (hidden_ & Hidden()),
-                                    Weakened(success), Weakened(failure));
+    const bool replaced = word_.compare_exchange_weak(
+        actual, desired | (hidden_ & Hidden()), Weakened(success, site),
+        Weakened(failure, site));
     if (!replaced) expected = Seen(actual);
     return replaced;
   }
-  void wait(uint64_t old, std::memory_order order) const {
-    word_.wait(old, Weakened(order));
+  void wait(uint64_t old, std::memory_order order,
+            Site site = Site::current()) const {
+    word_.wait(old, Weakened(order, site));
   }
   void notify_all() {
     if (kDefect != Defect::kNeverNotifies) word_.notify_all();
@@ -100,16 +128,21 @@ class Word {
     hidden_ = word;
     return word & ~Hidden();
   }
-  static constexpr std::memory_order Weakened(std::memory_order order) {
-    if (kDefect == Defect::kNeverAcquires && Acquires(order)) {
-      return Releases(order) ? std::memory_order_release
-                             : std::memory_order_relaxed;
+  static std::memory_order Weakened(std::memory_order order, Site site) {
+    bool acquires = Acquires(order);
+    bool releases = Releases(order);
+    for (const bool half : {true, false}) {
+      if (half ? !acquires : !releases) continue;
+      const Order each = {site.line(), site.column(), half};
+      if (kDefect == Defect::kNone) met_orders.insert(each);
+      if (kDefect == Defect::kWeakened && each == weakened_order) {
+        (half ? acquires : releases) = false;
+      }
     }
-    if (kDefect == Defect::kNeverReleases && Releases(order)) {
-      return Acquires(order) ? std::memory_order_acquire
-                             : std::memory_order_relaxed;
-    }
-    return order;
+    if (acquires && releases) return std::memory_order_acq_rel;
+    if (acquires) return std::memory_order_acquire;
+    if (releases) return std::memory_order_release;
+    return std::memory_order_relaxed;
   }
 
   mutable uint64_t hidden_ = 0;
@@ -599,13 +632,18 @@ std::vector<NamedScenario> Scenarios() {
   };
 }
 
+constexpr ExplorationOptions kFewInterleavings = {.max_preemptions = 2,
+                                                  .max_stale_loads = 2};
+
 // Returns the first failure that the scenario named `name` finds, or nothing.
 template <Defect kDefect>
-std::string FirstFailure(std::string_view name) {
+std::string FirstFailure(
+    std::string_view name,
+    std::optional<ExplorationOptions> options = std::nullopt) {
   for (const NamedScenario& each : Scenarios<kDefect>()) {
     if (each.name != name) continue;
     const Exploration result =
-        ExploreInterleavings(each.options, each.scenario);
+        ExploreInterleavings(options.value_or(each.options), each.scenario);
     if (!result.failure.empty()) return each.name + ": " + result.failure;
   }
   return "";
@@ -622,6 +660,15 @@ TEST(TaskGateInterleavingTest, HoldsInEveryInterleaving) {
     all += result.schedules;
   }
   EXPECT_GT(all, 1000);
+}
+
+TEST(TaskGateInterleavingTest, HoldsWithStaleLoads) {
+  for (const NamedScenario& each : Scenarios<Defect::kNone>()) {
+    const Exploration result =
+        ExploreInterleavings(kFewInterleavings, each.scenario);
+
+    EXPECT_EQ(result.failure, "") << each.name;
+  }
 }
 
 TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
@@ -653,14 +700,39 @@ TEST(TaskGateInterleavingTest, FindsEveryDefectOfTheWord) {
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kNeverNotifies>("abandon against worker"),
               HasSubstr("no thread can continue"));
-  EXPECT_THAT(FirstFailure<Defect::kNeverAcquires>("abandon against worker"),
-              HasSubstr("races"));
-  EXPECT_THAT(FirstFailure<Defect::kNeverReleases>("abandon against worker"),
-              HasSubstr("race"));
   EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>("abandon against worker"),
               HasSubstr("schedule"));
   EXPECT_THAT(FirstFailure<Defect::kLosesGenerations>("detach against end"),
               HasSubstr("removed twice or never"));
+}
+
+// An acquire may be covered by another one of the same call, so that not each
+// is missed.
+TEST(TaskGateInterleavingTest, FindsEveryWeakenedReleaseAndMostAcquires) {
+  for (const NamedScenario& each : Scenarios<Defect::kNone>()) {
+    const Exploration result =
+        ExploreInterleavings({.max_preemptions = 1}, each.scenario);
+    EXPECT_EQ(result.failure, "") << each.name;
+  }
+  int acquires = 0;
+  int releases = 0;
+  for (const Order& order : met_orders) {
+    weakened_order = order;
+    const auto finds = [](std::string_view name) {
+      return !FirstFailure<Defect::kWeakened>(name, kFewInterleavings).empty();
+    };
+    const bool found =
+        finds("abandon against worker") || finds("abandon against executor") ||
+        finds("look against worker") || finds("cancel during poll");
+    if (order.acquires) {
+      acquires += found ? 1 : 0;
+    } else {
+      EXPECT_TRUE(found) << order;
+      ++releases;
+    }
+  }
+  EXPECT_GE(releases, 3);
+  EXPECT_GE(acquires, 4);
 }
 
 TEST(TaskGateTest, WaitThatHasEndedTakesNoRequestToStop) {

@@ -19,9 +19,9 @@
 namespace waiter {
 namespace {
 
-// A point at which one of several threads could continue.
+// A point at which a run has alternatives, and the one that it takes.
 struct Choice {
-  std::vector<size_t> threads;  // The running thread is first.
+  size_t alternatives = 0;
   size_t taken = 0;
 };
 
@@ -72,8 +72,12 @@ thread_local Run* current_run = nullptr;
 
 class Run final : public Interleaving {
  public:
-  Run(ThreadPool& pool, std::vector<Choice>& choices, int max_preemptions)
-      : pool_(pool), choices_(choices), preemptions_left_(max_preemptions) {}
+  Run(ThreadPool& pool, std::vector<Choice>& choices,
+      const ExplorationOptions& options)
+      : pool_(pool),
+        choices_(choices),
+        preemptions_left_(options.max_preemptions),
+        stale_loads_left_(options.max_stale_loads) {}
 
   void AddThread(std::function<void()> body) override {
     threads_.push_back({.body = std::move(body)});
@@ -121,6 +125,16 @@ class Run final : public Interleaving {
     }
   }
 
+  size_t PickAge(size_t count) override {
+    if (count < 2 || stale_loads_left_ == 0 || is_alone_) return 0;
+    const size_t age = Take(count);
+    if (age > 0) {
+      --stale_loads_left_;
+      trace_ += " -" + std::to_string(age);
+    }
+    return age;
+  }
+
   VectorClock& clock() override {
     return is_alone_ ? alone_clock_ : threads_[running_].clock;
   }
@@ -160,9 +174,9 @@ class Run final : public Interleaving {
   // Returns the thread to continue with, which may be `current` if that is a
   // thread. Returns the number of threads if none is left.
   size_t Choose(size_t current) {
-    Choice choice;
+    std::vector<size_t> ready;
     const bool may_go_on = current < threads_.size();
-    if (may_go_on) choice.threads.push_back(current);
+    if (may_go_on) ready.push_back(current);
     bool all_ended = true;
     for (size_t i = 0; i < threads_.size(); ++i) {
       all_ended = all_ended && threads_[i].ended;
@@ -171,28 +185,28 @@ class Run final : public Interleaving {
           threads_[i].blocked_on != nullptr && failure_.empty();
       if (threads_[i].ended || blocked || i == current) continue;
       if (may_go_on && (preemptions_left_ == 0 || !failure_.empty())) continue;
-      choice.threads.push_back(i);
+      ready.push_back(i);
     }
-    if (choice.threads.empty()) {
+    if (ready.empty()) {
       if (all_ended) return threads_.size();
       Fail("no thread can continue");
       for (size_t i = 0; i < threads_.size(); ++i) {
         if (!threads_[i].ended) return i;
       }
     }
-    if (!failure_.empty()) return choice.threads.front();
-    if (depth_ < choices_.size()) {
-      choice.taken = choices_[depth_].taken;
-    } else {
-      choices_.push_back(choice);
-    }
-    ++depth_;
-    if (depth_ == kMostSteps) Fail("a thread does not end");
-    const size_t next = choice.threads[choice.taken];
+    if (!failure_.empty()) return ready.front();
+    const size_t next = ready[Take(ready.size())];
     if (may_go_on && next != current) --preemptions_left_;
     trace_ += ' ';
     trace_ += std::to_string(next);
     return next;
+  }
+
+  // Returns the alternative to take, out of `alternatives`.
+  size_t Take(size_t alternatives) {
+    if (depth_ == choices_.size()) choices_.push_back({alternatives});
+    if (depth_ == kMostSteps) Fail("a thread does not end");
+    return choices_[depth_++].taken;
   }
 
   void SwitchTo(size_t next) {
@@ -208,6 +222,7 @@ class Run final : public Interleaving {
   ThreadPool& pool_;
   std::vector<Choice>& choices_;
   int preemptions_left_;
+  int stale_loads_left_;
   std::vector<Thread> threads_;
   std::function<void()> check_;
   std::binary_semaphore all_ended_{0};
@@ -230,14 +245,14 @@ Exploration ExploreInterleavings(
   ThreadPool pool;
   std::vector<Choice> choices;
   do {
-    Run run(pool, choices, options.max_preemptions);
+    Run run(pool, choices, options);
     run.Build(scenario);
     ++result.schedules;
     result.failure = run.Play();
     if (!result.failure.empty()) break;
     // Takes the next alternative of the last choice that has one.
     while (!choices.empty() &&
-           choices.back().taken + 1 == choices.back().threads.size()) {
+           choices.back().taken + 1 == choices.back().alternatives) {
       choices.pop_back();
     }
     if (!choices.empty()) ++choices.back().taken;

@@ -20,11 +20,11 @@
 // continue is chosen. The next run chooses differently, depth first, until
 // every choice has been made. Only one thread runs at a time.
 //
-// Values are sequentially consistent, but synchronization follows the memory
-// orders, by vector clocks: an access to `ModelData` that another access does
-// not happen before is a failure. This finds a missing acquire or release. It
-// does not model stale values of relaxed loads, or compare-exchange operations
-// that fail spuriously.
+// Memory orders count, by vector clocks: an access to `ModelData` that another
+// access does not happen before is a failure, and a load may return an older
+// value, unless the newer one happens before it or the thread has seen a newer
+// one. This finds a missing acquire or release. A read-modify-write and `wait`
+// read the newest value. Fences are not modeled.
 
 #ifndef WAITER_TESTS_SUPPORT_INTERLEAVINGS_H_
 #define WAITER_TESTS_SUPPORT_INTERLEAVINGS_H_
@@ -74,6 +74,10 @@ class Interleaving {
   virtual void Block(const void* address) = 0;
   virtual void Wake(const void* address) = 0;
 
+  // Returns how many stores ago the value was stored that a load returns: a
+  // number below `count`, in each run another one.
+  virtual size_t PickAge(size_t count) = 0;
+
   // Clock of the calling thread: the operations that happen before its next
   // one.
   virtual VectorClock& clock() = 0;
@@ -93,6 +97,8 @@ struct ExplorationOptions {
   // How often a schedule may preempt a thread that could continue. Two or three
   // find nearly all defects; unbounded is exhaustive.
   int max_preemptions = std::numeric_limits<int>::max();
+  // How many loads of a run may return a value other than the newest.
+  int max_stale_loads = 0;
 };
 
 struct Exploration {
@@ -123,20 +129,18 @@ constexpr bool Releases(std::memory_order order) {
 template <typename T>
 class ModelAtomic {
  public:
-  ModelAtomic(T value) : value_(value) {}  // NOLINT: as std::atomic
+  ModelAtomic(T value) : stores_({{value}}) {}  // NOLINT: as std::atomic
   ModelAtomic(const ModelAtomic&) = delete;
   ModelAtomic& operator=(const ModelAtomic&) = delete;
 
   T load(std::memory_order order = std::memory_order_seq_cst) const {
     Run().Yield();
-    if (Acquires(order)) Join(Run().clock(), released_);
-    return value_;
+    return Load(PickStore(order), order);
   }
 
   void store(T value, std::memory_order order = std::memory_order_seq_cst) {
     Run().Yield();
-    value_ = value;
-    released_ = Releases(order) ? Tick() : VectorClock{};
+    Store(value, order, {});
   }
 
   T exchange(T value, std::memory_order order = std::memory_order_seq_cst) {
@@ -152,22 +156,24 @@ class ModelAtomic {
     return Modify(order, [&](T old) { return old | bits; });
   }
 
+  // A failure is a load, which may return an older value, even the expected
+  // one.
   bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
                              std::memory_order failure) {
     Run().Yield();
-    if (value_ != expected) {
-      if (Acquires(failure)) Join(Run().clock(), released_);
-      expected = value_;
+    const size_t read = PickStore(failure);
+    if (read < Newest() || stores_[read].value != expected) {
+      expected = Load(read, failure);
       return false;
     }
-    Change(success, desired);
+    Replace(success, desired);
     return true;
   }
 
   void wait(T old, std::memory_order order = std::memory_order_seq_cst) const {
     Run().Yield();
-    while (value_ == old) Run().Block(this);
-    if (Acquires(order)) Join(Run().clock(), released_);
+    while (stores_.back().value == old) Run().Block(this);
+    Load(Newest(), order);
   }
   void notify_all() {
     Run().Yield();
@@ -175,30 +181,82 @@ class ModelAtomic {
   }
 
  private:
+  // A moment of a thread.
+  struct Moment {
+    size_t thread = 0;
+    uint32_t time = 0;
+
+    bool HappensBefore(const VectorClock& clock) const {
+      return time <= clock[thread];
+    }
+  };
+
+  struct Stored {
+    T value;
+    VectorClock released = {};
+    Moment moment = {};
+  };
+
+  struct Loaded {
+    size_t store;
+    Moment moment;
+  };
+
   static Interleaving& Run() { return Interleaving::Current(); }
 
-  static VectorClock Tick() {
-    ++Run().clock()[Run().thread()];
-    return Run().clock();
+  static Moment Tick() {
+    const size_t thread = Run().thread();
+    return {thread, ++Run().clock()[thread]};
+  }
+
+  size_t Newest() const { return stores_.size() - 1; }
+
+  // Returns the store that a load of the calling thread reads.
+  size_t PickStore(std::memory_order order) const {
+    size_t oldest = order == std::memory_order_seq_cst ? newest_sequential_ : 0;
+    const VectorClock& clock = Run().clock();
+    for (size_t i = oldest; i < stores_.size(); ++i) {
+      if (stores_[i].moment.HappensBefore(clock)) oldest = i;
+    }
+    for (const Loaded& load : loads_) {
+      if (load.moment.HappensBefore(clock)) {
+        oldest = std::max(oldest, load.store);
+      }
+    }
+    return Newest() - Run().PickAge(stores_.size() - oldest);
+  }
+
+  T Load(size_t store, std::memory_order order) const {
+    if (Acquires(order)) Join(Run().clock(), stores_[store].released);
+    loads_.push_back({store, Tick()});
+    return stores_[store].value;
+  }
+
+  void Store(T value, std::memory_order order, VectorClock released) {
+    const Moment moment = Tick();
+    if (Releases(order)) Join(released, Run().clock());
+    stores_.push_back({value, released, moment});
+    if (order == std::memory_order_seq_cst) newest_sequential_ = Newest();
   }
 
   // A read-modify-write continues the release sequence that it reads from.
-  void Change(std::memory_order order, T value) {
-    if (Acquires(order)) Join(Run().clock(), released_);
-    if (Releases(order)) Join(released_, Tick());
-    value_ = value;
+  void Replace(std::memory_order order, T value) {
+    Load(Newest(), order);
+    Store(value, order, stores_.back().released);
   }
 
   template <typename F>
   T Modify(std::memory_order order, F change) {
     Run().Yield();
-    const T old = value_;
-    Change(order, change(old));
+    const T old = stores_.back().value;
+    Replace(order, change(old));
     return old;
   }
 
-  T value_;
-  VectorClock released_ = {};
+  // In modification order.
+  std::vector<Stored> stores_;
+  mutable std::vector<Loaded> loads_;
+  size_t newest_sequential_ = 0;
 };
 
 // Memory that is not atomic: accesses of two threads, one of them a write, must
