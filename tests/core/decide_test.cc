@@ -1,7 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Plain polls skip rules, but decide the same as with all rules.
+// Plain polls skip rules, but decide the same as with all rules. The rules
+// themselves are tested by tests/drivers/scenarios.cc.
 
 #include "waiter/decide.h"
 
