@@ -13,13 +13,17 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/redis_server.h"
@@ -33,6 +37,7 @@
 namespace waiter {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // Returns whether `condition` came true within 30 s.
@@ -54,9 +59,10 @@ class RedisBudgetTest : public testing::Test {
   }
 
   // Each store has its own connection, as if it were in its own process.
-  std::shared_ptr<RedisBudgetStore> MakeStore(const std::string& secret = "") {
+  std::shared_ptr<RedisBudgetStore> MakeStore(
+      const std::string& secret = "", const RedisClientOptions& options = {}) {
     return std::make_shared<RedisBudgetStore>(
-        *RedisClient::Make(server_->Url(secret)));
+        *RedisClient::Make(server_->Url(secret), options));
   }
   std::shared_ptr<SharedRateLimiter> MakeLimiter(
       const SharedRateLimiterOptions& options) {
@@ -155,20 +161,22 @@ TEST_F(RedisBudgetTest, KilledServerMeansLocalUntilItIsBack) {
 }
 
 TEST_F(RedisBudgetTest, StoppedServerMeansLocalUntilItGoesOn) {
-  const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-  const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
-  server_->Pause();
-  EXPECT_TRUE(Eventually([&] {
-    return IsIn(*limiter, SharedBudgetMode::kLocal) &&
-           quota->State().mode == SharedBudgetMode::kLocal;
-  }));
-  server_->Resume();
-  EXPECT_TRUE(Eventually([&] {
-    return IsIn(*limiter, SharedBudgetMode::kShared) &&
-           quota->State().mode == SharedBudgetMode::kShared;
-  }));
+  for (const RedisClientOptions& options :
+       {RedisClientOptions(),
+        RedisClientOptions{.call_timeout = absl::Minutes(1)}}) {
+    const auto store = MakeStore("", options);
+    const auto limiter =
+        *SharedRateLimiter::Make(store, {.name = "api", .rate = 50});
+    const auto quota = *SharedRetryQuota::Make(store, {.name = "api"});
+    ASSERT_TRUE(Eventually(
+        [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+    server_->Pause();
+    EXPECT_TRUE(Eventually(
+        [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+    server_->Resume();
+    EXPECT_TRUE(Eventually(
+        [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  }
 }
 
 TEST_F(RedisBudgetTest, FlushedScriptsAndKilledConnectionsChangeNothing) {
@@ -320,6 +328,137 @@ TEST_F(RedisBudgetTest, QuotaIsSpentTogether) {
   }
   EXPECT_LE(retries, 280 / 14);
   EXPECT_GE(retries, 280 / 14 - 3);
+}
+
+TEST_F(RedisBudgetTest, StoreMayGoWhileARequestIsUnderWay) {
+  for (const bool in_callback : {false, true}) {
+    auto store = MakeStore();
+    if (!in_callback) server_->Pause();
+    std::promise<absl::Status> rate;
+    std::promise<absl::Status> quota;
+    RedisBudgetStore& same = *store;
+    same.Grant({.member = {.budget = "a", .id = "m"}, .rate = 10},
+               [&rate, store = in_callback ? std::move(store) : nullptr](
+                   const absl::StatusOr<RateGrant>& grant) mutable {
+                 store = nullptr;
+                 rate.set_value(grant.status());
+               });
+    if (!in_callback) {
+      same.Sync({.member = {.budget = "a", .id = "m"}, .capacity = 10},
+                [&quota](const absl::StatusOr<QuotaGrant>& grant) {
+                  quota.set_value(grant.status());
+                });
+      same.RunAt(same.clock().MonotonicNow() + std::chrono::milliseconds(1),
+                 [] {});
+      store = nullptr;
+      EXPECT_THAT(rate.get_future().get(),
+                  StatusIs(absl::StatusCode::kCancelled));
+      EXPECT_THAT(quota.get_future().get(),
+                  StatusIs(absl::StatusCode::kCancelled));
+      server_->Resume();
+    } else {
+      EXPECT_TRUE(rate.get_future().get().ok());
+    }
+  }
+}
+
+TEST_F(RedisBudgetTest, BudgetsMayGoWithTheLastOfTheClient) {
+  for (int i = 0; i < 20; ++i) {
+    auto client = *RedisClient::Make(server_->Url());
+    const std::weak_ptr<RedisClient> left = client;
+    auto store = std::make_shared<RedisBudgetStore>(std::move(client));
+    auto limiter = *SharedRateLimiter::Make(store, {.name = "a", .rate = 10});
+    auto quota = (*SharedRetryQuota::Make(store, {.name = "a"}))->quota();
+    store = nullptr;
+    std::this_thread::sleep_for(std::chrono::milliseconds(i));
+    limiter = nullptr;
+    quota = nullptr;
+    EXPECT_TRUE(Eventually([&] { return left.expired(); }));
+  }
+}
+
+TEST_F(RedisBudgetTest, KeysAreThoseOfTheHeaderAndMayBeDeletedAtAnyTime) {
+  const auto store = MakeStore();
+  const auto limiter =
+      *SharedRateLimiter::Make(store, {.name = "x.y", .rate = 100});
+  const auto adaptive = *SharedRateLimiter::Make(store, {.name = "z"});
+  const auto shared = *SharedRetryQuota::Make(store, {.name = "x.y"});
+  const auto is_shared = [&] {
+    return limiter->State().mode == SharedBudgetMode::kShared &&
+           adaptive->State().mode == SharedBudgetMode::kShared &&
+           shared->State().mode == SharedBudgetMode::kShared;
+  };
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j < 20; ++j) {
+      const MonotonicTime now = GetRealClock().MonotonicNow();
+      limiter->Acquire(now);
+      adaptive->Update(now, PollStatus::kThrottled);
+      QuotaToken token;
+      shared->quota()->Acquire(QuotaUse::kThrottled, now, token);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ASSERT_TRUE(Eventually(is_shared));
+    const std::vector<std::string> keys = absl::StrSplit(
+        server_->Run({"--raw", "KEYS", "*"}), '\n', absl::SkipEmpty());
+    for (const std::string& key : keys) {
+      EXPECT_THAT(key,
+                  AnyOf("waiter:rate:{x.y}", "waiter:rate:{x.y}:seen",
+                        "waiter:rate:{x.y}:busy", "waiter:rate:{x.y}:taken",
+                        "waiter:rate:{z}", "waiter:rate:{z}:seen",
+                        "waiter:rate:{z}:busy", "waiter:rate:{z}:taken",
+                        "waiter:quota:{x.y}", "waiter:quota:{x.y}:held",
+                        "waiter:quota:{x.y}:ends", "waiter:quota:{x.y}:spent"));
+    }
+    // Deletes some of the keys, or all.
+    if (i == 4) {
+      server_->Run({"FLUSHALL"});
+    } else {
+      for (size_t j = static_cast<size_t>(i); j < keys.size(); j += 4) {
+        server_->Run({"DEL", keys[j]});
+      }
+    }
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+  EXPECT_TRUE(is_shared());
+  EXPECT_TRUE(limiter->State().last_error.ok()) << limiter->State().last_error;
+  EXPECT_TRUE(adaptive->State().last_error.ok());
+  EXPECT_TRUE(shared->State().last_error.ok());
+}
+
+// The user has the rights that docs/distributed.md lists.
+TEST_F(RedisBudgetTest, UserOfTheDocsMayDoAllThatBudgetsNeed) {
+  std::vector<std::string> acl = absl::StrSplit(
+      "ACL SETUSER budgets on >secret ~waiter:* +eval +evalsha +info +time "
+      "+zadd +zrem +zcard +zrange +zremrangebyscore +hset +hget +hmget +hdel "
+      "+hlen +expire",
+      ' ');
+  ASSERT_EQ(server_->Run(acl), "OK");
+  const auto store = MakeStore("budgets:secret@");
+  std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
+  for (int i = 0; i < 3; ++i) {
+    limiters.push_back(
+        *SharedRateLimiter::Make(store, {.name = "a", .rate = 100}));
+    limiters.push_back(*SharedRateLimiter::Make(store, {.name = "b"}));
+  }
+  auto shared = *SharedRetryQuota::Make(
+      store, {.name = "a", .quota = {.refill_per_second = 1}});
+  for (int i = 0; i < 150; ++i) {
+    const MonotonicTime now = GetRealClock().MonotonicNow();
+    for (const auto& limiter : limiters) {
+      limiter->Acquire(now);
+      limiter->Update(now, PollStatus::kThrottled);
+    }
+    QuotaToken token;
+    shared->quota()->Acquire(QuotaUse::kRetry, now, token);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  for (const auto& limiter : limiters) {
+    EXPECT_EQ(limiter->State().mode, SharedBudgetMode::kShared);
+    EXPECT_TRUE(limiter->State().last_error.ok())
+        << limiter->State().last_error;
+  }
+  EXPECT_EQ(shared->State().mode, SharedBudgetMode::kShared);
+  EXPECT_TRUE(shared->State().last_error.ok()) << shared->State().last_error;
 }
 
 }  // namespace

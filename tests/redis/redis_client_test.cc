@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tests/support/forked_child.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
@@ -41,6 +43,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
+
+using Reply = absl::StatusOr<RedisReply>;
 
 // Collects replies.
 class Replies {
@@ -340,19 +345,6 @@ TEST_F(RedisClientTest, DestructorCancelsAllCalls) {
   EXPECT_EQ(server.Run({"GET", "key"}), "10");
 }
 
-TEST_F(RedisClientTest, CallbackMayDestroyTheClient) {
-  const RedisServer server;
-  auto client = MakeClient(server.Url());
-  Replies last;
-  RedisClient& same = *client;
-  same.Call(add_, {"key"}, {"1"},
-            [&client, next = last.Next()](absl::StatusOr<RedisReply> reply) {
-              client = nullptr;
-              next(std::move(reply));
-            });
-  EXPECT_TRUE(last.Take().ok());
-}
-
 TEST_F(RedisClientTest, TimersRunAtTheirTimes) {
   const RedisServer server;
   const auto client = MakeClient(server.Url());
@@ -432,6 +424,315 @@ TEST(RedisClientUrlTest, ErrorsOfUrlAndOptionsNameTheFieldAndNoSecret) {
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "call_timeout is 1h; it must be within [10ms, 1min]"));
+}
+
+// Returns whether `condition` came true within 30 s.
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1500; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+// Clients that have a connection to one server.
+class ConnectedRedisTest : public RedisClientTest {
+ protected:
+  void SetUp() override {
+    RedisClientTest::SetUp();
+    if (!IsSkipped()) server_.emplace();
+  }
+
+  std::shared_ptr<RedisClient> Connected(RedisClientOptions options = {}) {
+    auto client = MakeClient(server_->Url(), options);
+    EXPECT_TRUE(Eventually([&] { return client->State().connected; }));
+    return client;
+  }
+  static Reply Run(RedisClient& client, const std::string& lua,
+                   std::vector<std::string> keys = {},
+                   std::vector<std::string> arguments = {}) {
+    Replies replies;
+    client.Call(RedisScript("#!lua\n" + lua), std::move(keys),
+                std::move(arguments), replies.Next());
+    return replies.Take();
+  }
+
+  std::optional<RedisServer> server_;
+};
+
+TEST_F(ConnectedRedisTest, RepliesOfAllTypes) {
+  const auto client = Connected();
+  using Type = RedisReply::Type;
+  EXPECT_EQ(Run(*client, "return nil")->type, Type::kNil);
+  EXPECT_EQ(Run(*client, "return false")->type, Type::kNil);
+  const Reply integer = Run(*client, "return -7");
+  EXPECT_EQ(integer->type, Type::kInteger);
+  EXPECT_EQ(integer->integer, -7);
+  EXPECT_EQ(Run(*client, "return redis.call('INCRBY', KEYS[1], ARGV[1])", {"k"},
+                {"9007199254740992"})
+                ->integer,
+            int64_t{1} << 53);
+  const Reply empty = Run(*client, "return ''");
+  EXPECT_EQ(empty->type, Type::kText);
+  EXPECT_EQ(empty->text, "");
+  EXPECT_EQ(Run(*client, "return redis.status_reply('FINE')")->text, "FINE");
+  const Reply nested = Run(*client, "return {1, {'a', {}}, 'b'}");
+  ASSERT_THAT(nested->elements, SizeIs(3));
+  EXPECT_EQ(nested->type, Type::kArray);
+  EXPECT_EQ(nested->elements[0].integer, 1);
+  ASSERT_THAT(nested->elements[1].elements, SizeIs(2));
+  EXPECT_EQ(nested->elements[1].elements[0].text, "a");
+  EXPECT_EQ(nested->elements[1].elements[1].type, Type::kArray);
+  EXPECT_EQ(nested->elements[2].text, "b");
+}
+
+TEST_F(ConnectedRedisTest, KeysArgumentsAndTextsMayHaveAnyBytes) {
+  const auto client = Connected();
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) {
+    all.push_back(static_cast<char>(byte));
+  }
+  for (const std::string& text : {std::string(), all, std::string("\r\n$5\r\n"),
+                                  std::string(3'000'000, 'x')}) {
+    const Reply reply =
+        Run(*client, "return {KEYS[1], ARGV[1]}", {text}, {text});
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_EQ(reply->elements[0].text, text);
+    EXPECT_EQ(reply->elements[1].text, text);
+  }
+}
+
+TEST_F(ConnectedRedisTest, NoCallbackRunsInsideOfItsCall) {
+  const auto away = *RedisClient::Make("redis://127.0.0.1:1");
+  const auto full = Connected({.max_pending = 1});
+  const auto good = Connected();
+  for (RedisClient* client : {away.get(), full.get(), good.get()}) {
+    std::promise<bool> same_thread;
+    std::promise<bool> inside;
+    std::promise<void> done;
+    const std::thread::id caller = std::this_thread::get_id();
+    const RedisScript script("#!lua\nreturn 1");
+    client->Call(script, {}, {}, [&](const Reply&) {
+      same_thread.set_value(std::this_thread::get_id() == caller);
+      // This call is on the client's own thread.
+      const auto returned = std::make_shared<bool>(false);
+      client->Call(script, {}, {}, [&](const Reply&) { done.set_value(); });
+      client->RunAt({}, [&inside, returned] { inside.set_value(!*returned); });
+      *returned = true;
+    });
+    EXPECT_FALSE(same_thread.get_future().get());
+    std::future<bool> was_inside = inside.get_future();
+    ASSERT_EQ(was_inside.wait_for(std::chrono::seconds(30)),
+              std::future_status::ready);
+    EXPECT_FALSE(was_inside.get());
+    EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)),
+              std::future_status::ready);
+  }
+}
+
+TEST_F(ConnectedRedisTest, FarAndPastTimersDoNotDisturbOthers) {
+  const auto client = Connected();
+  const MonotonicTime now = client->clock().MonotonicNow();
+  std::promise<void> past;
+  std::promise<void> soon;
+  std::atomic<int> never = 0;
+  client->RunAt(MonotonicTime::max(), [&] { ++never; });
+  client->RunAt(MonotonicTime::max() - std::chrono::nanoseconds(1),
+                [&] { ++never; });
+  client->RunAt(now + std::chrono::hours(24 * 365 * 100), [&] { ++never; });
+  client->RunAt(MonotonicTime::min(), [&] { past.set_value(); });
+  client->RunAt(now + std::chrono::milliseconds(50), [&] { soon.set_value(); });
+  EXPECT_EQ(past.get_future().wait_for(std::chrono::seconds(30)),
+            std::future_status::ready);
+  EXPECT_EQ(soon.get_future().wait_for(std::chrono::seconds(30)),
+            std::future_status::ready);
+  EXPECT_GE(client->clock().MonotonicNow(),
+            now + std::chrono::milliseconds(50));
+  EXPECT_TRUE(Run(*client, "return 1").ok());
+  EXPECT_EQ(never, 0);
+}
+
+TEST_F(ConnectedRedisTest, ClientMayGoInEveryFunctionThatItCalls) {
+  const RedisScript script("#!lua\nreturn 1");
+  // The client is destroyed in a callback, which owns it.
+  for (const bool answers : {true, false}) {
+    std::promise<absl::Status> gone;
+    auto client = Connected();
+    const std::weak_ptr<RedisClient> left = client;
+    if (!answers) server_->Kill();
+    client->Call(script, {}, {}, [&gone, client](const Reply& reply) mutable {
+      client = nullptr;
+      gone.set_value(reply.status());
+    });
+    client = nullptr;
+    EXPECT_EQ(gone.get_future().get().ok(), answers);
+    EXPECT_TRUE(Eventually([&] { return left.expired(); }));
+    if (!answers) server_->Start();
+  }
+  // The client is destroyed in a timer, while calls are in progress.
+  {
+    auto client = Connected();
+    server_->Pause();
+    Replies taken;
+    client->Call(script, {}, {}, taken.Next());
+    std::promise<void> gone;
+    RedisClient& same = *client;
+    same.RunAt({}, [&gone, client = std::move(client)]() mutable {
+      client = nullptr;
+      gone.set_value();
+    });
+    gone.get_future().get();
+    EXPECT_THAT(taken.Take().status(), StatusIs(absl::StatusCode::kCancelled));
+    server_->Resume();
+  }
+  // Another client is destroyed in a callback that a destructor calls.
+  {
+    auto client = Connected();
+    auto other = Connected();
+    server_->Pause();
+    Replies taken;
+    Replies last;
+    other->Call(script, {}, {}, last.Next());
+    RedisClient& same = *client;
+    same.Call(script, {}, {},
+              [other = std::move(other),
+               next = taken.Next()](const Reply& reply) mutable {
+                other = nullptr;
+                next(reply);
+              });
+    client = nullptr;
+    EXPECT_THAT(taken.Take().status(), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_THAT(last.Take().status(), StatusIs(absl::StatusCode::kCancelled));
+    server_->Resume();
+  }
+}
+
+TEST_F(ConnectedRedisTest, CallsOfADestructorsCallbacksAreAnsweredToo) {
+  auto client = Connected();
+  server_->Pause();
+  Replies taken;
+  const RedisScript script("#!lua\nreturn 1");
+  RedisClient& same = *client;
+  same.Call(script, {}, {},
+            [&same, &script, next = taken.Next()](const Reply&) {
+              // Another thread is destroying the client, which still exists.
+              same.Call(script, {}, {}, next);
+              same.RunAt({}, [] { ADD_FAILURE(); });
+            });
+  client = nullptr;
+  EXPECT_FALSE(taken.Take().ok());
+  server_->Resume();
+}
+
+TEST_F(ConnectedRedisTest, StateIsThatOfTheConnection) {
+  const auto client = Connected();
+  RedisClientState state = client->State();
+  EXPECT_TRUE(state.error.ok());
+  EXPECT_EQ(state.connections, 1);
+  EXPECT_EQ(state.pending, 0);
+  EXPECT_THAT(server_->Run({"INFO", "server"}),
+              HasSubstr("redis_version:" + state.server_version));
+  EXPECT_NE(state.server_version, "");
+  server_->Pause();
+  client->Call(RedisScript("#!lua\nreturn 1"), {}, {}, [](const Reply&) {});
+  EXPECT_EQ(client->State().pending, 1);
+  server_->Resume();
+  EXPECT_TRUE(Eventually([&] { return client->State().pending == 0; }));
+  server_->Kill();
+  EXPECT_TRUE(Eventually([&] { return !client->State().connected; }));
+  EXPECT_TRUE(Eventually([&] { return !client->State().error.ok(); }));
+  server_->Start();
+  EXPECT_TRUE(Eventually([&] { return client->State().connected; }));
+  EXPECT_TRUE(client->State().error.ok());
+  EXPECT_EQ(client->State().connections, 2);
+}
+
+TEST_F(ConnectedRedisTest, LastOfManyThreadsMayDestroyTheClient) {
+  auto client = Connected();
+  std::atomic<int> answered = 0;
+  {
+    std::vector<JoiningThread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([client, &answered] {
+        const RedisScript script("#!lua\nreturn 1");
+        for (int j = 0; j < 100; ++j) {
+          client->Call(script, {}, {}, [&](const Reply&) { ++answered; });
+          client->RunAt(
+              client->clock().MonotonicNow() + std::chrono::milliseconds(j),
+              [] {});
+          EXPECT_GE(client->State().pending, 0);
+        }
+      });
+    }
+    client = nullptr;
+  }
+  // The last thread destroyed the client, which answered the remaining calls.
+  EXPECT_EQ(answered, 400);
+}
+
+TEST(RedisClientOptionsTest, BoundsAreValidAndTheirNeighborsNot) {
+  const auto is_valid = [](const RedisClientOptions& options) {
+    const absl::Status status = Validate(options);
+    EXPECT_EQ(RedisClient::Make("redis://127.0.0.1:1", options).ok(),
+              status.ok());
+    return status.ok();
+  };
+  constexpr absl::Duration kNs = absl::Nanoseconds(1);
+  EXPECT_TRUE(is_valid({.call_timeout = absl::Milliseconds(10)}));
+  EXPECT_TRUE(is_valid({.call_timeout = absl::Minutes(1)}));
+  EXPECT_FALSE(is_valid({.call_timeout = absl::Milliseconds(10) - kNs}));
+  EXPECT_FALSE(is_valid({.call_timeout = absl::Minutes(1) + kNs}));
+  EXPECT_FALSE(is_valid({.call_timeout = -absl::InfiniteDuration()}));
+  EXPECT_TRUE(is_valid({.max_pending = 1}));
+  EXPECT_TRUE(is_valid({.max_pending = 1'000'000}));
+  EXPECT_FALSE(is_valid({.max_pending = -1}));
+  EXPECT_FALSE(is_valid({.max_pending = 1'000'001}));
+  EXPECT_FALSE(is_valid({.reconnect = {.multiplier = 0}}));
+  EXPECT_FALSE(is_valid({.clock = nullptr}));
+}
+
+TEST(RedisClientUrlTest, NoMessageHasThePassword) {
+  for (const char* const url : {"redis://u:hunter2@",
+                                "redis://u:hunter2@:6379",
+                                "redis://u:hunter2@host:port",
+                                "redis://u:hunter2@host:99999999999",
+                                "redis://u:hunter2@host/db",
+                                "redis://u:hunter2@host/1/2",
+                                "redis://u:hunter2@host?x=1",
+                                "redis://u:hunter2@host#x",
+                                "rediss://u:hunter2@host",
+                                "http://u:hunter2@host",
+                                "u:hunter2@host",
+                                "redis:u:hunter2@host",
+                                "redis:/u:hunter2@host",
+                                "redis://:hunter2@host:x",
+                                "redis://u:a@hunter2@host:x",
+                                "redis://u:a/hunter2@host",
+                                "redis://u:hunter2%@host",
+                                "redis://u:hunter2%zz@host",
+                                "redis://u:a%40hunter2@host:x",
+                                "redis://hunter2@host:x",
+                                "redis://u:hunter2:x@host:x",
+                                "redis://u:hunter2@[::1",
+                                "redis://u:hunter2@ho st",
+                                " redis://u:hunter2@host"}) {
+    const auto client = RedisClient::Make(url);
+    if (client.ok()) {
+      EXPECT_THAT(std::string((*client)->State().error.message()),
+                  Not(HasSubstr("hunter2")));
+      continue;
+    }
+    EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(client.status().message()),
+                Not(HasSubstr("hunter2")))
+        << url;
+  }
+}
+
+TEST(RedisScriptTest, CopiesShareTheText) {
+  const RedisScript script(std::string(1000, 'x'));
+  const RedisScript copy = script;  // NOLINT(performance-*)
+  EXPECT_EQ(&script.text(), &copy.text());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include "absl/random/random.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "cli/sim/budget_book.h"
 #include "cli/sim/memory_budget_store.h"
@@ -594,11 +595,14 @@ TEST(SharedRateLimiterTest, LimiterAlikeSharesNothing) {
   fleet.Add(/*waits=*/0);
   const std::shared_ptr<RateLimiter> alike =
       fleet.process(0).limiter().MakeAlike();
+  fleet.process(0).Leave();
+  const int64_t calls = fleet.calls();
   const MonotonicTime now = fleet.clock().MonotonicNow();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(alike->Acquire(now), now) << i;
   EXPECT_EQ(alike->Acquire(now), now + std::chrono::milliseconds(100));
   EXPECT_EQ(alike->Rate(), 10);
   EXPECT_EQ(alike->MakeAlike()->Acquire(now), now);
+  EXPECT_EQ(fleet.calls(), calls);
 }
 
 TEST(SharedRateLimiterTest, OptionsOutsideOfTheirRangesAreRefused) {
@@ -623,6 +627,50 @@ TEST(SharedRateLimiterTest, OptionsOutsideOfTheirRangesAreRefused) {
   EXPECT_EQ(error({.name = "a", .local_share = -1}),
             "local_share is -1; it must be within [0, 1]");
   EXPECT_FALSE(SharedRateLimiter::Make(nullptr, {.name = "a"}).ok());
+}
+
+TEST(SharedRateLimiterTest, BoundsOfOptionsAreValidAndTheirNeighborsNot) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr absl::Duration kNs = absl::Nanoseconds(1);
+  std::vector<SharedRateLimiterOptions> valid = {
+      {.name = "a", .burst = 1},
+      {.name = "a", .burst = 1e6},
+      {.name = "a", .horizon = absl::Milliseconds(50)},
+      {.name = "a", .horizon = absl::Seconds(10)},
+      {.name = "a", .local_share = 0},
+      {.name = "a", .local_share = 1},
+      {.name = std::string(64, 'x')}};
+  std::vector<SharedRateLimiterOptions> invalid = {
+      {.name = "a", .burst = 1e6 + 0.1},
+      {.name = "a", .burst = NAN},
+      {.name = "a", .horizon = absl::Milliseconds(50) - kNs},
+      {.name = "a", .horizon = absl::Seconds(10) + kNs},
+      {.name = "a", .horizon = -absl::InfiniteDuration()},
+      {.name = "a", .local_share = 1.01},
+      {.name = "a", .local_share = NAN}};
+  for (const double rate : {0.001, 1e6}) {
+    valid.push_back({.name = "a", .rate = rate});
+    valid.push_back({.name = "a", .adaptive = {.min_fill_rate = rate}});
+  }
+  for (const double rate : {0.0009, 1e6 + 0.1, -1.0, kInfinity, double{NAN}}) {
+    invalid.push_back({.name = "a", .rate = rate});
+    invalid.push_back({.name = "a", .adaptive = {.min_fill_rate = rate}});
+  }
+  for (int letter = 0; letter < 256; ++letter) {
+    const bool is_allowed =
+        absl::ascii_isalnum(static_cast<unsigned char>(letter)) ||
+        letter == '_' || letter == '.' || letter == '-';
+    (is_allowed ? valid : invalid)
+        .push_back({.name = std::string(1, static_cast<char>(letter))});
+  }
+  for (size_t i = 0; i < valid.size(); ++i) {
+    EXPECT_TRUE(Validate(valid[i]).ok()) << i << Validate(valid[i]);
+  }
+  for (size_t i = 0; i < invalid.size(); ++i) {
+    EXPECT_THAT(Validate(invalid[i]),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << i;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // simulated time.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -394,9 +395,41 @@ TEST_F(SharedRetryQuotaTest, TokensAreSpentOnceAlthoughAnswersAreLost) {
 TEST_F(SharedRetryQuotaTest, QuotaKeepsTheMemberAlive) {
   Add({.name = "api"});
   Process& process = *processes_.front();
+  EXPECT_EQ(process.quota, process.shared->quota());
   process.shared = nullptr;
   clock_.AdvanceTime(absl::Seconds(30));
   EXPECT_NEAR(Available(process), 250, 1);
+}
+
+TEST_F(SharedRetryQuotaTest, BoundsOfOptionsAreValidAndTheirNeighborsNot) {
+  constexpr absl::Duration kNs = absl::Nanoseconds(1);
+  const std::vector<SharedRetryQuotaOptions> valid = {
+      {.name = "a", .quota = {.capacity = 1}},
+      {.name = "a", .quota = {.capacity = 1e9}},
+      {.name = "a", .lease = absl::Seconds(5)},
+      {.name = "a", .lease = absl::Minutes(10)},
+      {.name = "a", .min_chunk = 0},
+      {.name = "a", .min_chunk = 500},
+      {.name = "a",
+       .quota = {.when_spent = RetryQuotaOptions::WhenSpent::kTakeRest}},
+      {.name = std::string(64, 'x')}};
+  const std::vector<SharedRetryQuotaOptions> invalid = {
+      {.name = "a", .quota = {.capacity = 0.99}},
+      {.name = "a", .quota = {.capacity = 1e9 + 1}},
+      {.name = "a", .quota = {.capacity = NAN}},
+      {.name = "a", .lease = absl::Seconds(5) - kNs},
+      {.name = "a", .lease = absl::Minutes(10) + kNs},
+      {.name = "a", .lease = absl::InfiniteDuration()},
+      {.name = "a", .min_chunk = -0.1},
+      {.name = "a", .min_chunk = 500.1},
+      {.name = "a", .min_chunk = NAN},
+      {.name = std::string(65, 'x')}};
+  for (size_t i = 0; i < valid.size(); ++i) {
+    EXPECT_TRUE(Validate(valid[i]).ok()) << i << Validate(valid[i]);
+  }
+  for (size_t i = 0; i < invalid.size(); ++i) {
+    EXPECT_FALSE(Validate(invalid[i]).ok()) << i;
+  }
 }
 
 TEST_F(SharedRetryQuotaTest, OptionsOutsideOfTheirRangesAreRefused) {

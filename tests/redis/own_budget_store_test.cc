@@ -1,7 +1,10 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tests the promises of the headers of shared budgets on a custom store.
+// Shared budgets on a store of a user, which may answer late, wrongly or with
+// any error.
+
+#include "tests/support/own_budget_store.h"
 
 #include <algorithm>
 #include <array>
@@ -21,12 +24,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/support/own_budget_store.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
@@ -39,7 +40,7 @@
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
-namespace waiter::shared_budget_promises_test {
+namespace waiter::own_budget_store_test {
 namespace {
 
 using ::std::chrono::hours;
@@ -407,24 +408,6 @@ TEST_F(OwnStoreLimiterTest, OldReadingsAreNeverAnsweredWithAnEarlierTime) {
   }
 }
 
-TEST_F(OwnStoreLimiterTest, LimiterAlikeNeverAsksTheStore) {
-  for (const std::optional<double> rate : {std::optional(40.0), {}}) {
-    auto limiter = MakeLimiter({.name = "api", .rate = rate, .burst = 3});
-    clock_.AdvanceTime(absl::Seconds(1));
-    const std::shared_ptr<RateLimiter> alike = limiter->MakeAlike();
-    limiter = nullptr;
-    const size_t before = store_->rates.size();
-    EXPECT_EQ(alike->Rate(), rate);
-    const int polls = PollFor(*alike, absl::Seconds(10));
-    if (rate.has_value()) {
-      EXPECT_NEAR(polls, 400, 5);
-    } else {
-      EXPECT_EQ(polls, 10'000);
-    }
-    EXPECT_EQ(store_->rates.size(), before);
-  }
-}
-
 TEST_F(OwnStoreLimiterTest, StateCountsSlots) {
   const auto limiter = MakeLimiter();
   EXPECT_EQ(limiter->State().mode, SharedBudgetMode::kStarting);
@@ -447,58 +430,6 @@ TEST_F(OwnStoreLimiterTest, StateCountsSlots) {
   EXPECT_EQ(limiter->Rate(), 100);
   EXPECT_GE(state.granted, polls);
   EXPECT_NEAR(static_cast<double>(state.granted - state.unused), polls, 1);
-}
-
-TEST_F(OwnStoreLimiterTest, BoundsOfOptionsAreValidAndTheirNeighboursNot) {
-  const auto valid = [](const SharedRateLimiterOptions& options) {
-    const absl::Status status = Validate(options);
-    EXPECT_TRUE(status.ok() ||
-                status.code() == absl::StatusCode::kInvalidArgument);
-    return status.ok();
-  };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  for (const double rate : {0.001, 1.0, 1'000'000.0}) {
-    EXPECT_TRUE(valid({.name = "a", .rate = rate})) << rate;
-    EXPECT_TRUE(valid({.name = "a", .adaptive = {.min_fill_rate = rate}}))
-        << rate;
-  }
-  for (const double rate :
-       {0.0009, 1'000'000.1, -1.0, kInfinity, double{NAN}}) {
-    EXPECT_FALSE(valid({.name = "a", .rate = rate})) << rate;
-    EXPECT_FALSE(valid({.name = "a", .adaptive = {.min_fill_rate = rate}}))
-        << rate;
-  }
-  for (const double burst : {1.0, 1'000'000.0}) {
-    EXPECT_TRUE(valid({.name = "a", .burst = burst}));
-  }
-  for (const double burst : {0.99, 1'000'000.1, kInfinity, double{NAN}}) {
-    EXPECT_FALSE(valid({.name = "a", .burst = burst})) << burst;
-  }
-  for (const absl::Duration horizon :
-       {absl::Milliseconds(50), absl::Seconds(10)}) {
-    EXPECT_TRUE(valid({.name = "a", .horizon = horizon}));
-  }
-  for (const absl::Duration horizon :
-       {absl::Milliseconds(50) - absl::Nanoseconds(1),
-        absl::Seconds(10) + absl::Nanoseconds(1), absl::InfiniteDuration(),
-        -absl::InfiniteDuration()}) {
-    EXPECT_FALSE(valid({.name = "a", .horizon = horizon})) << horizon;
-  }
-  for (const double share : {0.0, 1.0}) {
-    EXPECT_TRUE(valid({.name = "a", .local_share = share}));
-  }
-  for (const double share : {-0.01, 1.01, double{NAN}}) {
-    EXPECT_FALSE(valid({.name = "a", .local_share = share})) << share;
-  }
-  EXPECT_TRUE(valid({.name = std::string(64, 'x')}));
-  for (int letter = 0; letter < 256; ++letter) {
-    const bool allowed =
-        absl::ascii_isalnum(static_cast<unsigned char>(letter)) ||
-        letter == '_' || letter == '.' || letter == '-';
-    EXPECT_EQ(valid({.name = std::string(1, static_cast<char>(letter))}),
-              allowed)
-        << letter;
-  }
 }
 
 // Every limiter that `Validate` accepts must work.
@@ -671,25 +602,6 @@ TEST_F(OwnStoreQuotaTest, EveryErrorMeansLocalAndIsToldAndPasses) {
   }
 }
 
-TEST_F(OwnStoreQuotaTest, FewTokensAreReportedAtOnce) {
-  store_->on_sync = [](const QuotaRequest& request) {
-    return QuotaGrant{
-        .change = 100 - request.has, .held = 100, .level = 300, .members = 1};
-  };
-  const auto shared = MakeQuota();
-  const auto quota = shared->quota();
-  clock_.AdvanceTime(absl::Seconds(10));
-  ASSERT_NEAR(shared->State().available, 100, 1e-6);
-
-  int paid = 0;
-  for (int i = 0; i < 40; ++i) {
-    QuotaToken token;
-    paid += quota->Acquire(QuotaUse::kRetry, now(), token).has_value() ? 1 : 0;
-    clock_.AdvanceTime(absl::Milliseconds(10));
-  }
-  EXPECT_EQ(paid, 40);
-}
-
 TEST_F(OwnStoreQuotaTest, QuotaMayGoInsideOfACallbackOrATimer) {
   for (const std::string_view when : {"before", "after", "timer", "destroy"}) {
     for (const bool fails : {false, true}) {
@@ -768,51 +680,5 @@ TEST_F(OwnStoreQuotaTest, OddGrantsNeitherSpinNorStopForEver) {
   }
 }
 
-TEST_F(OwnStoreQuotaTest, BoundsOfOptionsAreValidAndTheirNeighboursNot) {
-  const auto valid = [](const SharedRetryQuotaOptions& options) {
-    return Validate(options).ok();
-  };
-  for (const double capacity : {1.0, 1e9}) {
-    EXPECT_TRUE(valid({.name = "a", .quota = {.capacity = capacity}}))
-        << capacity;
-  }
-  for (const double capacity : {0.99, 1e9 + 1, double{NAN}}) {
-    EXPECT_FALSE(valid({.name = "a", .quota = {.capacity = capacity}}))
-        << capacity;
-  }
-  for (const absl::Duration lease : {absl::Seconds(5), absl::Minutes(10)}) {
-    EXPECT_TRUE(valid({.name = "a", .lease = lease}));
-  }
-  for (const absl::Duration lease :
-       {absl::Seconds(5) - absl::Nanoseconds(1),
-        absl::Minutes(10) + absl::Nanoseconds(1), absl::InfiniteDuration()}) {
-    EXPECT_FALSE(valid({.name = "a", .lease = lease}));
-  }
-  for (const double chunk : {0.0, 500.0}) {
-    EXPECT_TRUE(valid({.name = "a", .min_chunk = chunk}));
-  }
-  for (const double chunk : {-0.1, 500.1, double{NAN}}) {
-    EXPECT_FALSE(valid({.name = "a", .min_chunk = chunk}));
-  }
-  EXPECT_TRUE(valid({.name = std::string(64, 'x')}));
-  EXPECT_FALSE(valid({.name = std::string(65, 'x')}));
-  EXPECT_TRUE(valid(
-      {.name = "a",
-       .quota = {.when_spent = RetryQuotaOptions::WhenSpent::kTakeRest}}));
-}
-
-TEST_F(OwnStoreQuotaTest, ExistsAsLongAsSomebodyHasEither) {
-  auto shared = MakeQuota();
-  auto quota = shared->quota();
-  EXPECT_EQ(quota, shared->quota());
-  shared = nullptr;
-  const size_t before = store_->quotas.size();
-  clock_.AdvanceTime(absl::Seconds(10));
-  EXPECT_GT(store_->quotas.size(), before);
-  EXPECT_FALSE(store_->quotas.back().member.leaves);
-  quota = nullptr;
-  EXPECT_TRUE(store_->quotas.back().member.leaves);
-}
-
 }  // namespace
-}  // namespace waiter::shared_budget_promises_test
+}  // namespace waiter::own_budget_store_test
