@@ -401,7 +401,9 @@ TEST_P(DurableWaitsTest, CancelEndsAWaitWithoutAnotherPoll) {
   world.AddWorker();
   (void)world.Enqueue({.key = "sleeps"});
   world.Run(absl::Seconds(2));
-  EXPECT_EQ(world.Cancel("sleeps").phase, Phase::kPending);
+  const DurableStatus cancelled = world.Cancel("sleeps");
+  EXPECT_EQ(cancelled.phase, Phase::kPending);
+  EXPECT_TRUE(cancelled.is_cancelled);
   world.Run(absl::Seconds(2));
   ASSERT_THAT(world.deliveries, SizeIs(1));
   EXPECT_EQ(world.deliveries[0].result.reason, StopReason::kCancelled);
@@ -544,6 +546,16 @@ TEST_P(DurableWaitsTest, DrainGivesEverythingBackAtOnce) {
   world.Run(absl::Seconds(1.5));
   EXPECT_GE(world.polls.size(), polls + 20);
   EXPECT_EQ(world.polls.back().worker, 1);
+
+  // So does the end of a worker.
+  world.worker(1).Leave();
+  world.AddWorker();
+  world.Run(absl::Seconds(4));
+  std::set<std::string> polled;
+  for (const auto& poll : world.polls) {
+    if (poll.worker == 2) polled.insert(poll.key);
+  }
+  EXPECT_THAT(polled, SizeIs(20));
 }
 
 TEST_P(DurableWaitsTest, PoisonFailsAloneAfterThreeCrashes) {
