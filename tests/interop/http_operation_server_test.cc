@@ -8,8 +8,12 @@
 
 #ifdef WAITER_HAS_CURL
 
+#include <curl/curl.h>
+
+#include <cstddef>
 #include <future>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,11 +21,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "tests/interop/http_polls.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/socket_server.h"
 #include "waiter/durable/worker.h"
@@ -31,6 +37,7 @@
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -42,14 +49,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Connection = SocketServer::Connection;
-
-constexpr absl::Duration kAmple = absl::Seconds(60);
-
-std::string Response(std::string_view status_line, std::string_view body = "",
-                     std::string_view fields = "") {
-  return absl::StrCat("HTTP/1.1 ", status_line, "\r\n", fields,
-                      "Content-Length: ", body.size(), "\r\n\r\n", body);
-}
 
 // Answers requests that begin with `request`, such as "POST /jobs".
 struct Route {
@@ -328,6 +327,143 @@ TEST(HttpOperationServerTest, UnchangedStatusIsNotSentAgain) {
     EXPECT_EQ(operation({.timeout = kAmple}).status(), PollStatus::kNotReady);
   }
   EXPECT_EQ(full, 1);
+}
+
+HttpRequest Post(const SocketServer& server) {
+  return {.url = server.Url("/jobs"), .body = "{}"};
+}
+
+TEST(HttpOperationServerTest, CancelBeforeTheStartSendsNothing) {
+  const SocketServer server(Always(std::string(kOk)));
+  HttpOperation job(Post(server),
+                    {.cancel = HttpRequest{.url = server.Url("/cancel"),
+                                           .method = "DELETE"}});
+  EXPECT_EQ(job.Cancel(kAmple).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(server.connections(), 0);
+}
+
+TEST(HttpOperationServerTest, StopBeforeAStartSendsNothingAndEndsNothing) {
+  const SocketServer server(Always(std::string(kOk)));
+  HttpOperation job(Post(server));
+  stop_source stop;
+  stop.request_stop();
+  const Poll<HttpResponse> found =
+      job({.timeout = kAmple, .stop_token = stop.get_token()});
+  EXPECT_EQ(found.status(), PollStatus::kNotReady) << found.error();
+  EXPECT_EQ(server.connections(), 0);
+  EXPECT_EQ(job({.timeout = kAmple}).status(), PollStatus::kSuccess);
+}
+
+TEST(HttpOperationServerTest,
+     StopDuringAStartEndsTheWaitAsCancelledAndIsNotRepeated) {
+  stop_source stop;
+  const SocketServer server([&](SocketServer::Connection& connection) {
+    connection.ReadRequest();
+    stop.request_stop();
+    connection.AwaitClose();
+  });
+  HttpOperation job(Post(server));
+  Waiter wait([&](const PollContext& poll) { return job(poll); },
+              {.timeout = kAmple});
+  const WaitResult<HttpResponse> end = wait.Wait({.stop = stop.get_token()});
+  EXPECT_EQ(end.reason(), StopReason::kCancelled) << end.status();
+  EXPECT_EQ(job({.timeout = kAmple}).status(), PollStatus::kFailed);
+  EXPECT_EQ(server.connections(), 1);
+}
+
+// Addresses as libcurl reads them.
+
+// Returns scheme, host and port that libcurl finds in a URL; "?" if none.
+std::string OriginByLibcurl(const std::string& url) {
+  CURLU* parsed = curl_url();
+  std::string origin = "?";
+  if (curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK) {
+    origin.clear();
+    for (const CURLUPart part :
+         {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
+      char* text = nullptr;
+      if (curl_url_get(parsed, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK) {
+        absl::StrAppend(&origin, text, " ");
+      }
+      curl_free(text);
+    }
+  }
+  curl_url_cleanup(parsed);
+  return absl::AsciiStrToLower(origin);
+}
+
+HttpOperationPlan PlanWithSecret() {
+  return {.request = {.url = "https://job.example/jobs",
+                      .headers = {{"Authorization", "secret"}},
+                      .body = "{}"}};
+}
+
+void ExpectSafe(HttpOperationTracker& tracker) {
+  const HttpRequest next = tracker.Next();
+  const std::string origin = OriginByLibcurl(next.url);
+  if (origin == "?") return;  // libcurl sends nothing.
+  EXPECT_TRUE(absl::StartsWith(origin, "https ")) << next.url;
+  EXPECT_TRUE(next.headers.empty() || origin == "https job.example 443 ")
+      << next.url;
+}
+
+TEST(HttpOperationOriginTest, CredentialsStayAtTheOriginWhateverTheAddress) {
+  const std::vector<std::string> parts = {
+      "https:",     "http:", "HTTPS:", "ftp:",        "//",
+      "/",          "\\",    "@",      ":443",        ":80",
+      ":",          ".",     "..",     "?",           "#",
+      "%2f",        "%40",   "%00",    " ",           "\t",
+      "u:p@",       "\n",    "[::1]",  "job.example", "evil.example",
+      "JOB.example"};
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 3000; ++i) {
+    std::string location;
+    for (size_t n = 1 + random() % 7; n > 0; --n) {
+      location += parts[random() % parts.size()];
+    }
+    HttpOperationTracker tracker(PlanWithSecret());
+    const std::string url = tracker.Next().url;
+    tracker.Take(
+        {.status = 202, .url = url, .headers = {{"Location", location}}},
+        absl::Now());
+    if (tracker.has_ended()) continue;
+    ExpectSafe(tracker);
+    absl::StatusOr<HttpOperationTracker> restored =
+        HttpOperationTracker::Restore(PlanWithSecret(), tracker.Save());
+    ASSERT_TRUE(restored.ok()) << location << restored.status();
+    EXPECT_EQ(restored->Next().url, tracker.Next().url) << location;
+  }
+}
+
+TEST(HttpOperationOriginTest, DamagedStateIsRefusedOrAsSafe) {
+  HttpOperationTracker tracker(PlanWithSecret());
+  const std::string url = tracker.Next().url;
+  tracker.Take({.status = 202,
+                .url = url,
+                .headers = {{"Operation-Location", "/op/1"}},
+                .body = R"({"status": "Running"})"},
+               absl::Now());
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = tracker.Save();
+    for (size_t n = 1 + random() % 3; n > 0; --n) {
+      const size_t at = random() % text.size();
+      if (random() % 2 == 0) text.erase(at, random() % 3);
+      text.insert(at, 1, std::string_view("019-\n\r /:@hs\x80")[random() % 13]);
+    }
+    absl::StatusOr<HttpOperationTracker> restored =
+        HttpOperationTracker::Restore(PlanWithSecret(), text);
+    if (!restored.ok()) {
+      ASSERT_EQ(restored.status().code(), absl::StatusCode::kInvalidArgument)
+          << restored.status();
+    } else if (!restored->has_ended()) {
+      ExpectSafe(*restored);
+    }
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -549,6 +550,23 @@ TEST(HttpOperationTest, CancelRequestIsThatOfTheDialect) {
   EXPECT_FALSE(HttpOperationTracker(Plan("POST", "https://h/o"))
                    .CancelRequest()
                    .has_value());
+}
+
+TEST(HttpOperationTest, JsonOf10MegabytesMayBeDeep) {
+  for (const std::string_view part : {"{\"a\":", "["}) {
+    std::string body;
+    while (body.size() < 10'000'000) body.append(part);
+    const HttpResponse response = {
+        .status = 200, .url = "http://host/job", .body = body};
+    const HttpVerdict verdict =
+        JudgeHttp({.succeed_if = {JsonIs("a.a", "1")}}, response, absl::Now());
+    EXPECT_EQ(verdict.status, PollStatus::kNotReady) << part;
+    HttpOperationTracker tracker({.request = {.url = "http://host/job"}});
+    tracker.Next();
+    EXPECT_NE(tracker.Take(response, absl::Now()).poll.status(),
+              PollStatus::kSuccess)
+        << part;
+  }
 }
 
 }  // namespace

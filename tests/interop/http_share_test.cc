@@ -117,31 +117,34 @@ TEST(HttpShareTest, EachPollerJudgesByItsOwnConditions) {
   EXPECT_THAT(server.requests(), SizeIs(1));
 }
 
-TEST(HttpShareTest, PollsThatStartTogetherCostTwoRequests) {
+TEST(HttpShareTest, PollsThatStartTogetherShareARequestWhateverItsAge) {
   constexpr int kWaits = 16;
-  std::latch all_poll(kWaits);
-  const SocketServer server([&](Connection& connection) {
-    while (!connection.ReadRequest().empty()) {
-      all_poll.wait();
-      connection.Send(Response("200 OK"));
+  for (const absl::Duration max_age : {kAmple, absl::ZeroDuration()}) {
+    std::latch all_poll(kWaits);
+    const SocketServer server([&](Connection& connection) {
+      while (!connection.ReadRequest().empty()) {
+        all_poll.wait();
+        absl::SleepFor(absl::Milliseconds(200));
+        connection.Send(Response("200 OK"));
+      }
+    });
+    const auto share = ShareFor(max_age);
+    std::atomic<int> successes = 0;
+    {
+      std::list<JoiningThread> threads;
+      for (int i = 0; i < kWaits; ++i) {
+        threads.emplace_back([&] {
+          HttpPoller poller({.url = server.Url("/")}, {.share = share});
+          all_poll.count_down();
+          if (poller(kFirst).has_value()) ++successes;
+        });
+      }
     }
-  });
-  const auto share = ShareFor(kAmple);
-  std::atomic<int> successes = 0;
-  {
-    std::list<JoiningThread> threads;
-    for (int i = 0; i < kWaits; ++i) {
-      threads.emplace_back([&] {
-        HttpPoller poller({.url = server.Url("/")}, {.share = share});
-        all_poll.count_down();
-        if (poller(kFirst).has_value()) ++successes;
-      });
-    }
-  }
 
-  EXPECT_EQ(successes, kWaits);
-  // Some may begin after the first response was sent.
-  EXPECT_LE(server.requests().size(), 4U);
+    EXPECT_EQ(successes, kWaits);
+    // Some may begin after the first response was sent.
+    EXPECT_LE(server.requests().size(), max_age == kAmple ? 4U : kWaits - 1);
+  }
 }
 
 TEST(HttpShareTest, ResponseToAHeldRequestIsNewsOnce) {
@@ -216,6 +219,29 @@ TEST(HttpShareTest, StopEndsAPollThatAwaitsAnother) {
   EXPECT_TRUE(absl::IsCancelled(
       follower({.timeout = kAmple, .stop_token = stop.get_token()}).error()));
   stop_leader.request_stop();
+}
+
+TEST(HttpShareTest, StopsOfSomePollsDoNotReachTheOthers) {
+  const SocketServer server(Always(std::string(kOk)));
+  const auto share = std::make_shared<HttpShare>(absl::ZeroDuration());
+  std::list<JoiningThread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, stops = i % 2 == 0] {
+      HttpPoller poller({.url = server.Url("/")}, {.share = share});
+      for (int n = 0; n < 100; ++n) {
+        stop_source stop;
+        JoiningThread stopper;
+        if (stops) stopper = JoiningThread([&] { stop.request_stop(); });
+        const Poll<HttpResponse> found =
+            poller({.attempt = 1 + n % 3,
+                    .timeout = kAmple,
+                    .stop_token = stop.get_token()});
+        EXPECT_TRUE(found.has_value() ||
+                    (stops && found.status() == PollStatus::kNotReady))
+            << found.error();
+      }
+    });
+  }
 }
 
 }  // namespace

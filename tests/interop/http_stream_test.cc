@@ -9,8 +9,10 @@
 #ifdef WAITER_HAS_CURL
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <future>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -26,10 +28,15 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/interop/http_polls.h"
+#include "tests/support/joining_thread.h"
 #include "tests/support/socket_server.h"
 #include "waiter/delay_source.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
+#include "waiter/result.h"
+#include "waiter/waiter.h"
 
 namespace waiter {
 namespace {
@@ -315,6 +322,133 @@ TEST_F(HttpWatchTest, SilentStreamIsOpenedAgain) {
                          .backoff = {.initial_delay = absl::Milliseconds(1)}});
 
   opened_again.wait();
+}
+
+// Sends events until the client goes.
+void SendEvents(SocketServer::Connection& connection) {
+  connection.ReadRequest();
+  connection.Send("HTTP/1.1 200 OK\r\n\r\n");
+  while (connection.Send("event\n")) {
+  }
+}
+
+TEST(HttpWatchCallsTest, SilenceWithoutLimitKeepsTheStream) {
+  std::promise<std::string> seen;
+  const SocketServer server([&](SocketServer::Connection& connection) {
+    connection.ReadRequest();
+    if (connection.ordinal() == 2) seen.set_value("a second connection");
+    if (connection.ordinal() > 1) return;
+    connection.Send("HTTP/1.1 200 OK\r\n\r\nfirst\n");
+    absl::SleepFor(absl::Milliseconds(2500));  // libcurl looks once a second.
+    if (connection.Send("second\n")) connection.AwaitClose();
+  });
+  const HttpWatch watch({.url = server.Url("/")},
+                        std::make_shared<WatchedDelays>([] {}, absl::Hours(1)),
+                        {.is_change =
+                             [&](std::string_view event) {
+                               if (event == "second") {
+                                 seen.set_value(std::string(event));
+                               }
+                               return true;
+                             },
+                         .max_silence = absl::InfiniteDuration(),
+                         .backoff = {.initial_delay = absl::Milliseconds(1)}});
+  EXPECT_EQ(seen.get_future().get(), "second");
+}
+
+TEST(HttpWatchCallsTest, EventMayDestroyTheWaitOfTheWatch) {
+  const SocketServer server(SendEvents);
+  WaitEngine engine;
+  for (int i = 0; i < 20; ++i) {
+    std::mutex mutex;
+    std::optional<WaitHandle> handle;
+    const auto delays = std::make_shared<WatchedDelays>(
+        [&] {
+          const std::lock_guard lock(mutex);
+          if (handle.has_value()) handle->PollNow();
+        },
+        absl::Hours(1));
+    handle = engine.Start(
+        Waiter([] { return PollStatus::kNotReady; },
+               {.timeout = absl::InfiniteDuration(), .delay_source = delays}),
+        [](const WaitResult<>&) {});
+    std::latch events(100);
+    std::atomic<int> count = 0;
+    const HttpWatch watch({.url = server.Url("/")}, delays,
+                          {.is_change = [&](std::string_view) {
+                            const int n = ++count;
+                            const std::lock_guard lock(mutex);
+                            if (n == 50) handle.reset();
+                            if (n <= 100) events.count_down();
+                            return true;
+                          }});
+    events.wait();  // The watch is destroyed while events come.
+  }
+}
+
+TEST(HttpWatchCallsTest, RefusalOfAWatchMayDestroyAnother) {
+  const SocketServer server(SendEvents);
+  const SocketServer refusing(Always(Response("403 Forbidden")));
+  const auto delays = std::make_shared<WatchedDelays>([] {}, absl::Hours(1));
+  std::optional<HttpWatch> other;
+  other.emplace(HttpRequest{.url = server.Url("/")}, delays);
+  std::promise<absl::Status> refused;
+  const HttpWatch watch({.url = refusing.Url("/")}, delays,
+                        {.on_refused = [&](const absl::Status& status) {
+                          other.reset();
+                          refused.set_value(status);
+                        }});
+  EXPECT_EQ(refused.get_future().get().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+TEST(HttpWatchCallsTest, NoEventIsLostToAWait) {
+  const PollNotifier changed;
+  std::mutex mutex;  // Handles are thread-compatible.
+  WaitHandle handle;
+  const auto delays = std::make_shared<WatchedDelays>(
+      [&] {
+        changed.PollNow();
+        const std::lock_guard lock(mutex);
+        handle.PollNow();
+      },
+      absl::Hours(1));
+  WaitEngine engine({.threads = 2});
+  for (int i = 0; i < 50; ++i) {
+    std::atomic<bool> is_done = false;
+    const Waiter wait(
+        [&] { return is_done ? PollStatus::kSuccess : PollStatus::kNotReady; },
+        {.timeout = kAmple,
+         .backoff = {.initial_delay = absl::Hours(1),
+                     .max_delay = absl::Hours(1)},
+         .delay_source = delays});
+    std::promise<bool> ended;
+    handle = engine.Start(wait, [&](const WaitResult<>& end) {
+      ended.set_value(end.ok() && end.report().elapsed < kAtOnce);
+    });
+    JoiningThread blocked([&] {
+      Waiter copy = wait;
+      const WaitResult<> end = copy.Wait({.notifier = &changed});
+      EXPECT_TRUE(end.ok()) << end.status();
+      EXPECT_LT(end.report().elapsed, kAtOnce);
+    });
+    {
+      const auto report = [&] {
+        for (int n = 0; n < 20; ++n) {
+          delays->OnConnected();
+          delays->OnChange();
+          delays->OnBroken();
+        }
+      };
+      const JoiningThread one(report);
+      const JoiningThread two(report);
+      const JoiningThread three(report);
+    }
+    is_done = true;
+    delays->OnChange();
+    EXPECT_TRUE(ended.get_future().get());
+    blocked.join();
+  }
 }
 
 }  // namespace

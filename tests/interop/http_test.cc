@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <latch>
 #include <optional>
 #include <string>
@@ -459,10 +460,27 @@ TEST(HttpTest, AnswerThatIsCutOffIsServerError) {
   }
 }
 
+TEST(HttpTest, EveryPrefixOfAnAnswerIsServerError) {
+  const std::string answer = Response("200 OK", "body", "ETag: \"x\"\r\n");
+  const SocketServer server([&](SocketServer::Connection& connection) {
+    connection.ReadRequest();
+    connection.Send(
+        answer.substr(0, static_cast<size_t>(connection.ordinal())));
+  });
+  HttpPoller poller({.url = server.Url("/")});
+  for (size_t size = 1; size <= answer.size(); ++size) {
+    EXPECT_EQ(
+        poller({.timeout = kAmple}).status(),
+        size < answer.size() ? PollStatus::kServerError : PollStatus::kSuccess)
+        << size;
+  }
+}
+
 TEST(HttpTest, AnswerThatIsNotHttpIsServerError) {
   for (const char* text :
        {"SSH-2.0-x\r\n", "<html>\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
         "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1\r\n\r\n", "\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
     const Poll<HttpResponse> poll = PollWithClose(text);
