@@ -291,6 +291,105 @@ Outcome RunEngine(Asking asking, ReportLevel level, const Scenario& scenario) {
   return {script.polled_at(), report.value_or(WaitReport{})};
 }
 
+// Waits of several processes: each sleep after a poll begins in a process that
+// ends, and is slept by the next one, which has the token.
+class Saved {
+ public:
+  explicit Saved(const Scenario& scenario)
+      : scenario_(scenario), script_(ScriptOf(scenario, clock_)) {}
+
+  Outcome RunBlocking() {
+    waiter::stop_source stop;
+    const auto request_stop = [&] { stop.request_stop(); };
+    StopAtTheTime(request_stop);
+    LowestBits gen;
+    std::optional<WaitResult<>> result;
+    do {
+      stop = waiter::stop_source();
+      if (is_stopped_) request_stop();
+      Waiter waiter(std::ref(script_), Options(request_stop));
+      result =
+          waiter.Wait({.stop = stop.get_token(), .gen = gen, .resume = token_});
+    } while (HasSaved());
+    return End(std::move(*result).report());
+  }
+
+  Outcome RunEngine(Asking asking, ReportLevel level) {
+    LowestBits gen;
+    WaitEngineOptions options = {.threads = 0,
+                                 .tick = absl::ZeroDuration(),
+                                 .report = level,
+                                 .clock = &clock_,
+                                 .gen = gen};
+    if (asking == Asking::kOnExecutor) {
+      options.executor = [](absl::AnyInvocable<void()> task) { task(); };
+    }
+    WaitEngine engine(options);
+    WaitHandle wait;
+    StopAtTheTime([&] { wait.Cancel(); });
+    const WaitOptions wait_options = Options([&] { wait = WaitHandle(); });
+    std::optional<WaitReport> report;
+    const auto take = [&report](WaitResult<> result) {
+      report = std::move(result).report();
+    };
+    do {
+      if (asking == Asking::kByCompletion) {
+        const auto ask = [this](PollCompletion<> done) { done(script_()); };
+        wait = engine.Start(AsyncWaiter(ask, wait_options), take,
+                            {.resume = token_});
+      } else {
+        wait = engine.Start(Waiter(std::ref(script_), wait_options), take,
+                            {.resume = token_});
+      }
+      if (is_stopped_) wait.Cancel();
+      engine.Run();
+    } while (HasSaved());
+    EXPECT_TRUE(report.has_value()) << "never called back";
+    return End(report.value_or(WaitReport{}));
+  }
+
+ private:
+  void StopAtTheTime(std::function<void()> stop) {
+    is_stopped_ = scenario_.stop_at == absl::ZeroDuration();
+    if (is_stopped_ || !scenario_.stop_at.has_value()) return;
+    clock_.CallAt(*scenario_.stop_at, [this, stop = std::move(stop)] {
+      is_stopped_ = true;
+      stop();
+    });
+  }
+
+  // `end_process` ends the wait, inside of the checkpoint.
+  WaitOptions Options(std::function<void()> end_process) {
+    WaitOptions options = OptionsOf(scenario_, clock_);
+    options.hooks.on_checkpoint =
+        [this, end_process = std::move(end_process)](const WaitToken& token) {
+          // The rest of the sleep that was saved.
+          if (!token_.empty() && token.attempts() == token_.attempts()) return;
+          saved_ = token;
+          end_process();
+        };
+    return options;
+  }
+
+  bool HasSaved() {
+    if (!saved_.has_value()) return false;
+    token_ = *std::exchange(saved_, std::nullopt);
+    return true;
+  }
+
+  Outcome End(WaitReport report) {
+    EXPECT_EQ(clock_.Elapsed(), EndOf(scenario_));
+    return {script_.polled_at(), std::move(report)};
+  }
+
+  const Scenario& scenario_;
+  SimulatedClock clock_;
+  ScriptedPoll<> script_;
+  bool is_stopped_ = false;
+  WaitToken token_;
+  std::optional<WaitToken> saved_;
+};
+
 // A single key of a `BatchPoller`, whose window is zero.
 Outcome RunBatch(ReportLevel level, bool on_executor,
                  const Scenario& scenario) {
@@ -418,8 +517,16 @@ class Transcript : public WaitObserver {
                                   absl::FormatDuration(sleep.elapsed), " for ",
                                   absl::FormatDuration(sleep.delay), ": ",
                                   std::string(SleepReasonName(sleep.reason))));
+    EXPECT_EQ(unsaved_, std::nullopt);
+    unsaved_ = sleep.delay;
+  }
+  // `WaitHooks::on_checkpoint`: each sleep has one, with its end.
+  void OnCheckpoint(const WaitToken& token) {
+    EXPECT_EQ(token.wake_up() - token.written(), unsaved_);
+    unsaved_ = std::nullopt;
   }
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override {
+    EXPECT_EQ(unsaved_, std::nullopt);
     lines_.push_back(absl::StrCat(std::string(wait.name), " is done: ",
                                   level_ == ReportLevel::kFull
                                       ? Describe(report)
@@ -429,6 +536,7 @@ class Transcript : public WaitObserver {
  private:
   const ReportLevel level_;
   std::vector<std::string> lines_;
+  std::optional<absl::Duration> unsaved_;  // The length of a sleep.
 };
 
 // Returns the records of an observer of `run`.
@@ -439,6 +547,9 @@ std::vector<std::string> Told(
   scenario.options.name = "observed";
   scenario.options.hooks.history_limit = 3;
   scenario.options.hooks.observer = Unowned(transcript);
+  scenario.options.hooks.on_checkpoint = [&](const WaitToken& token) {
+    transcript.OnCheckpoint(token);
+  };
   run(scenario);
   return transcript.lines();
 }
@@ -556,21 +667,41 @@ std::vector<Driver> DriversOnTopOfTheLoop() {
   return drivers;
 }
 
-std::vector<Driver> AllDrivers() {
-  std::vector<Driver> drivers = DriversOnTopOfTheLoop();
-  drivers.push_back({"BareLoop", RunLoop});
-  drivers.push_back({"SavedLoop", RunSavedLoop});
+// The drivers whose waits are saved and resumed.
+std::vector<Driver> DriversThatSave() {
+  std::vector<Driver> drivers = {
+      {"SavedLoop", RunSavedLoop},
+      {"SavedBlocking",
+       [](const Scenario& scenario) { return Saved(scenario).RunBlocking(); }}};
+  for (const ReportLevel level : {ReportLevel::kFull, ReportLevel::kLean}) {
+    for (const auto& [name, asking] :
+         {std::pair("SavedEngine", Asking::kOnEngine),
+          {"SavedCompletion", Asking::kByCompletion},
+          {"SavedExecutor", Asking::kOnExecutor}}) {
+      drivers.push_back(
+          {absl::StrCat(level == ReportLevel::kLean ? "Lean" : "", name),
+           [level, asking = asking](const Scenario& scenario) {
+             return Saved(scenario).RunEngine(asking, level);
+           },
+           level});
+    }
+  }
   return drivers;
 }
 
-// The drivers on top of the loop with reports of this level.
-std::vector<Driver> DriversThatReport(ReportLevel level) {
+std::vector<Driver> AllDrivers() {
   std::vector<Driver> drivers = DriversOnTopOfTheLoop();
-  std::erase_if(drivers,
-                [&](const Driver& driver) { return driver.level != level; });
-  if (level == ReportLevel::kFull) {
-    drivers.push_back({"SavedLoop", RunSavedLoop});
-  }
+  drivers.push_back({"BareLoop", RunLoop});
+  for (Driver& driver : DriversThatSave()) drivers.push_back(std::move(driver));
+  return drivers;
+}
+
+// The drivers, except for the bare loop, with reports of this level.
+std::vector<Driver> DriversThatReport(ReportLevel level) {
+  std::vector<Driver> drivers = AllDrivers();
+  std::erase_if(drivers, [&](const Driver& driver) {
+    return driver.level != level || driver.name == "BareLoop";
+  });
   return drivers;
 }
 
@@ -609,9 +740,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 // No other test fails if a driver is left out.
 TEST(ConformanceTablesTest, HoldEveryDriver) {
-  EXPECT_EQ(AllDrivers().size(), 19);
-  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 10);
-  EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 8);
+  EXPECT_EQ(AllDrivers().size(), 26);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kFull).size(), 14);
+  EXPECT_EQ(DriversThatReport(ReportLevel::kLean).size(), 11);
 }
 
 TEST(ConformanceTablesTest, OnlySuccessIsOk) {

@@ -115,7 +115,7 @@ WaitOptions AtOnce(const HookWait& wait) {
 // Returns a token of the wait, in its first sleep.
 WaitToken TokenOf(const HookWait& wait) {
   WaitOptions options = wait.options;
-  options.hooks.observer = nullptr;
+  options.hooks = {};
   const auto policy = WaitPolicy::Make(std::move(options));
   Clock& clock = policy->clock();
   const MonotonicTime now = clock.MonotonicNow();
@@ -435,6 +435,7 @@ TEST_P(HookHandleTest, HandleThatAHookDestroysEndsTheWaitWithoutAResult) {
     case Hook::kOnStart:
     case Hook::kBeforePoll:
     case Hook::kBeforeSleep:
+    case Hook::kOnCheckpoint:
       EXPECT_EQ(wait_.polls, 0);
       break;
     case Hook::kAfterPoll:

@@ -187,6 +187,13 @@ std::vector<Timeline> Timelines() {
                        .reason = StopReason::kDeadline};
   deadline.options.timeout = absl::Seconds(10);
   all.push_back(deadline);
+  Timeline before_last = {.name = "DuringAPollComesBeforeTheLast",
+                          .options = EverySeconds(3600),
+                          .looks = {{NotReady(), 2}},
+                          .notified_at = {1},
+                          .polled_at = {0, 2}};
+  before_last.options.timeout = absl::Seconds(60);
+  all.push_back(before_last);
   Timeline last = {.name = "LastPollStillComes",
                    .options = EverySeconds(8),
                    .looks = {not_ready, not_ready, not_ready, not_ready},

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A wait whose observer acts in one of its hooks, for tests of what hooks may
-// do. A test sets the action, and a driver makes the wait:
+// A wait that acts in one of its hooks, for tests of what hooks may do. A test
+// sets the action, and a driver makes the wait:
 //
 //   HookWait wait(Hook::kBeforeSleep, clock, absl::Seconds(1));
 //   wait.action = [&wait] { wait.stop(); };
@@ -32,6 +32,7 @@
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/result.h"
+#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
@@ -42,15 +43,18 @@ enum class Hook {
   kAfterPoll,
   kOnDecision,
   kBeforeSleep,
+  kOnCheckpoint,
   kOnDone,
 };
 inline constexpr std::array kHooks = {Hook::kOnStart,     Hook::kBeforePoll,
                                       Hook::kAfterPoll,   Hook::kOnDecision,
-                                      Hook::kBeforeSleep, Hook::kOnDone};
+                                      Hook::kBeforeSleep, Hook::kOnCheckpoint,
+                                      Hook::kOnDone};
 
 inline const char* NameOf(Hook hook) {
   constexpr std::array kNames = {"OnStart",    "BeforePoll",  "AfterPoll",
-                                 "OnDecision", "BeforeSleep", "OnDone"};
+                                 "OnDecision", "BeforeSleep", "OnCheckpoint",
+                                 "OnDone"};
   return kNames[static_cast<size_t>(hook)];
 }
 
@@ -83,6 +87,11 @@ class ActingObserver : public WaitObserver {
   void BeforeSleep(const SleepEvent& /*sleep*/) override {
     EXPECT_EQ(open_, 0);
     Meet(Hook::kBeforeSleep);
+  }
+  // `WaitHooks::on_checkpoint`.
+  void OnCheckpoint() {
+    EXPECT_EQ(open_, 0);
+    Meet(Hook::kOnCheckpoint);
   }
   void OnDone(const WaitIdentity& /*wait*/, const WaitReport& report) override {
     EXPECT_EQ(open_, 0) << "a poll that nothing closed";
@@ -135,7 +144,12 @@ struct HookWait {
                             .min_delay = absl::ZeroDuration()},
                 .polls = {.first_delay = delay},
                 .hooks = {.observer = observer},
-                .clock = clock} {}
+                .clock = clock} {
+    if (hook != Hook::kOnCheckpoint) return;
+    options.hooks.on_checkpoint = [acting = observer](const WaitToken&) {
+      acting->OnCheckpoint();
+    };
+  }
 
   // The status function.
   bool Poll() { return ++polls == 3; }
@@ -148,7 +162,7 @@ struct HookWait {
   }
 
   const std::shared_ptr<ActingObserver> observer;
-  const WaitOptions options;
+  WaitOptions options;
   std::function<void()> action = [] {};
 
   // Set by the driver before the first hook can act.
@@ -192,6 +206,7 @@ inline void ExpectStoppedBy(Hook hook, const HookDriver& driver,
   switch (hook) {
     case Hook::kOnStart:
     case Hook::kBeforeSleep:  // The first one is before the first poll.
+    case Hook::kOnCheckpoint:
       EXPECT_EQ(wait.polls, 0);
       break;
     case Hook::kBeforePoll:
