@@ -4,17 +4,24 @@
 // Covers waits that share a quota or a limiter. retry_quota_test.cc and
 // rate_limiter_test.cc cover each alone.
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/unowned.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
+#include "waiter/clock.h"
+#include "waiter/engine/engine.h"
+#include "waiter/engine/handle.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -304,6 +311,142 @@ TEST_F(BudgetTest, StopEndsWaitingForTheLimiter) {
 
   EXPECT_EQ(result.reason(), StopReason::kCancelled);
   EXPECT_EQ(result.report().elapsed, Milliseconds(1700));
+}
+
+TEST_F(BudgetTest, LowMarkMayDropTheLastOwnerButTheWait) {
+  auto quota = std::make_shared<std::shared_ptr<RetryQuota>>();
+  *quota = *RetryQuota::Make(
+      {.capacity = 20}, {.level = 10, .on_low = [quota] { *quota = nullptr; }});
+  WaitOptions options = {.timeout = timeout_, .clock = &clock_};
+  options.budgets.retry_quota = *quota;
+  Waiter wait([] { return PollStatus::kServerError; }, std::move(options));
+
+  EXPECT_EQ(wait.Wait().reason(), StopReason::kQuota);
+
+  EXPECT_EQ(*quota, nullptr);
+}
+
+// A limiter of a user.
+
+class OwnLimiter : public RateLimiter {
+ public:
+  MonotonicTime Acquire(MonotonicTime now) override {
+    return next != nullptr ? next(now) : now;
+  }
+  void Update(MonotonicTime now, PollStatus status) override {
+    statuses.push_back(status);
+    times.push_back(now);
+    if (on_update != nullptr) on_update();
+  }
+  std::optional<double> Rate() const override { return std::nullopt; }
+  std::shared_ptr<RateLimiter> MakeAlike() const override {
+    return std::make_shared<OwnLimiter>();
+  }
+
+  std::function<MonotonicTime(MonotonicTime)> next;
+  std::function<void()> on_update;
+  std::vector<PollStatus> statuses;
+  std::vector<MonotonicTime> times;
+};
+
+class OwnLimiterTest : public BudgetTest {
+ protected:
+  BudgetOptions Budgets() { return {.rate_limiter = Unowned(limiter_)}; }
+
+  // Starts a wait that owns `owned_` and destroys its results.
+  WaitHandle Start(WaitEngine& engine, std::vector<StopReason>& ends) {
+    return engine.Start(
+        Waiter(
+            [this, owned = owned_] {
+              ++polls_;
+              return false;
+            },
+            {.timeout = timeout_, .budgets = Budgets(), .clock = &clock_}),
+        [&ends](const WaitResult<>& result) {
+          ends.push_back(result.reason());
+        });
+  }
+
+  OwnLimiter limiter_;
+  std::shared_ptr<int> owned_ = std::make_shared<int>();
+  int polls_ = 0;
+};
+
+TEST_F(OwnLimiterTest, IsToldOfEveryPollAtItsEnd) {
+  const MonotonicTime start = clock_.MonotonicNow();
+  (void)Wait({{NotReady(), Milliseconds(100)},
+              ServerError(),
+              Throttled(),
+              Failed("gone")},
+             {.budgets = Budgets()});
+
+  EXPECT_THAT(limiter_.statuses,
+              ElementsAre(PollStatus::kNotReady, PollStatus::kServerError,
+                          PollStatus::kThrottled, PollStatus::kFailed));
+  EXPECT_EQ(limiter_.times[0], start + std::chrono::milliseconds(100));
+  limiter_.statuses.clear();
+  (void)Wait({Success()}, {.budgets = Budgets()});
+  EXPECT_THAT(limiter_.statuses, ElementsAre(PollStatus::kSuccess));
+}
+
+TEST_F(OwnLimiterTest, IsAskedAgainUntilItAgrees) {
+  int asked = 0;
+  limiter_.next = [&](MonotonicTime now) {
+    return ++asked < 5 ? now + std::chrono::milliseconds(70) : now;
+  };
+  (void)Wait({Success()}, {.budgets = Budgets()});
+
+  EXPECT_EQ(asked, 5);
+  EXPECT_THAT(polled_at_, ElementsAre(Milliseconds(280)));
+}
+
+TEST_F(OwnLimiterTest, EndOfTimeEndsAtTheDeadlineOrWithAStop) {
+  limiter_.next = [](MonotonicTime) { return MonotonicTime::max(); };
+  EXPECT_EQ(Wait({NotReady()}, {.budgets = Budgets()}).reason(),
+            StopReason::kDeadline);
+  EXPECT_THAT(polled_at_, ElementsAre(timeout_));
+
+  timeout_ = absl::InfiniteDuration();
+  clock_.CallAt(clock_.Elapsed() + absl::Hours(1),
+                [&] { stop_.request_stop(); });
+  EXPECT_EQ(Wait({NotReady()}, {.budgets = Budgets()}).reason(),
+            StopReason::kCancelled);
+  EXPECT_THAT(polled_at_, IsEmpty());
+}
+
+TEST_F(OwnLimiterTest, MayStopOrDestroyItsWait) {
+  std::vector<StopReason> ends;
+  for (const bool destroys : {false, true}) {
+    WaitEngine engine({.threads = 0, .clock = &clock_});
+    std::optional<WaitHandle> wait;
+    limiter_.next = [&](MonotonicTime now) {
+      if (destroys) {
+        wait.reset();
+      } else {
+        wait->Cancel();
+      }
+      return now + std::chrono::seconds(1);
+    };
+    wait = Start(engine, ends);
+    engine.Run();
+  }
+  EXPECT_THAT(ends, ElementsAre(StopReason::kCancelled));
+  EXPECT_EQ(polls_, 0);
+  EXPECT_EQ(owned_.use_count(), 1);
+  EXPECT_EQ(clock_.Elapsed(), k0);
+}
+
+TEST_F(OwnLimiterTest, UpdateMayDestroyItsWait) {
+  std::vector<StopReason> ends;
+  WaitEngine engine({.threads = 0, .clock = &clock_});
+  std::optional<WaitHandle> wait;
+  limiter_.on_update = [&] { wait.reset(); };
+  wait = Start(engine, ends);
+  engine.Run();
+
+  EXPECT_EQ(polls_, 1);
+  EXPECT_EQ(owned_.use_count(), 1);
+  EXPECT_THAT(ends, IsEmpty());
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <latch>
 #include <limits>
 #include <memory>
@@ -19,9 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
-#include "tests/support/json.h"
 #include "tests/support/status_matchers.h"
-#include "tests/support/vectors.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 
@@ -40,6 +40,8 @@ using WhenSpent = RetryQuotaOptions::WhenSpent;
 // A start after some uptime, so that nothing relies on a clock that starts at
 // 0.
 constexpr MonotonicTime kStart{hours(1000)};
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::shared_ptr<RetryQuota> MakeQuota(const RetryQuotaOptions& options) {
   return RetryQuota::Make(options).value();
@@ -61,12 +63,40 @@ TEST(RetryQuotaTest, DefaultsAreThoseOf2026) {
 }
 
 TEST(RetryQuotaTest, DepositAddsUpToTheCapacity) {
-  const auto quota = MakeQuota({.capacity = 100});
-  EXPECT_EQ(quota->Withdraw(60, kStart), 60);
-  quota->Deposit(50, kStart);
-  EXPECT_EQ(quota->Available(kStart), 90);
-  quota->Deposit(50, kStart);
-  EXPECT_EQ(quota->Available(kStart), 100);
+  for (const bool compatible : {false, true}) {
+    const auto quota = MakeQuota(
+        {.capacity = 100, .refill_per_second = 10, .compatible = compatible});
+    EXPECT_EQ(quota->Withdraw(60, kStart), 60);
+    quota->Deposit(0, kStart);
+    EXPECT_EQ(quota->Available(kStart), 40);
+    quota->Deposit(50.25, kStart);
+    EXPECT_EQ(quota->Available(kStart), 90.25);
+    quota->Deposit(kInfinity, kStart);
+    EXPECT_EQ(quota->Withdraw(kInfinity, kStart), 100);
+    EXPECT_EQ(quota->Withdraw(kInfinity, kStart), 0);
+    EXPECT_NEAR(quota->Available(kStart + seconds(2)), 20, 1e-6);
+    quota->Deposit(95, kStart + seconds(2));
+    EXPECT_NEAR(quota->Available(kStart + seconds(2)), 100, 1e-6);
+  }
+}
+
+TEST(RetryQuotaTest, DepositShortensTheTurnOfLaterPollsAlone) {
+  const auto quota = MakeQuota({.capacity = 10,
+                                .retry_cost = 10,
+                                .timeout_cost = 10,
+                                .refill_per_second = 1,
+                                .when_spent = WhenSpent::kWait});
+  QuotaToken token;
+  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), kStart);
+  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token),
+            kStart + seconds(10));
+  EXPECT_NEAR(quota->Available(kStart), -10, 1e-6);
+  // A quota in debt has nothing to withdraw.
+  EXPECT_EQ(quota->Withdraw(5, kStart), 0);
+  quota->Deposit(15, kStart);
+  EXPECT_NEAR(quota->Available(kStart), 5, 1e-6);
+  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token),
+            kStart + seconds(5));
 }
 
 TEST(RetryQuotaTest, WithdrawTakesWhatIsThereAndNothingOnCredit) {
@@ -88,34 +118,88 @@ TEST(RetryQuotaTest, WithdrawTakesWhatIsThereAndNothingOnCredit) {
 }
 
 TEST(RetryQuotaTest, LowMarkCallsForPaymentsThatLeaveLessAndForRefusals) {
-  int calls = 0;
-  const auto quota =
-      *RetryQuota::Make({.capacity = 40, .retry_cost = 14},
-                        {.level = 20, .on_low = [&calls] { ++calls; }});
-  QuotaToken token;
-  quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
-  quota->Acquire(QuotaUse::kRetry, kStart, token);
-  EXPECT_EQ(calls, 0);  // 26 are left.
-  quota->Acquire(QuotaUse::kRetry, kStart, token);
-  EXPECT_EQ(calls, 1);  // 12 are left.
-  EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
-  EXPECT_EQ(calls, 2);
-  quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
-  EXPECT_EQ(calls, 2);  // That was free.
+  for (const bool compatible : {false, true}) {
+    int calls = 0;
+    const auto quota =
+        *RetryQuota::Make({.capacity = 40, .compatible = compatible},
+                          {.level = 12, .on_low = [&calls] { ++calls; }});
+    QuotaToken token;
+    quota->Acquire(QuotaUse::kRetry, kStart, token);
+    quota->Acquire(QuotaUse::kRetry, kStart, token);
+    EXPECT_EQ(calls, 0);  // 12 are left.
+    quota->Acquire(QuotaUse::kThrottled, kStart, token);
+    EXPECT_EQ(calls, 1);  // 7 are left.
+    EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+    EXPECT_EQ(calls, 2);
+    quota->Acquire(QuotaUse::kFirstPoll, kStart, token);  // Free.
+    quota->Refund(kStart, token);
+    quota->Deposit(1, kStart);
+    quota->Withdraw(100, kStart);
+    EXPECT_EQ(calls, 2);
+  }
+}
+
+TEST(RetryQuotaTest, LowMarkMayUseTheQuota) {
+  for (const bool compatible : {false, true}) {
+    for (const double supply : {0.0, 100.0}) {
+      std::shared_ptr<RetryQuota> quota;
+      bool is_inside = false;
+      const auto on_low = [&] {
+        if (std::exchange(is_inside, true)) return;
+        EXPECT_LE(quota->Available(kStart), 100);
+        quota->Deposit(supply, kStart);
+        EXPECT_EQ(quota->Withdraw(1, kStart), 1);
+        QuotaToken token;
+        quota->Acquire(QuotaUse::kRetry, kStart, token);
+        quota->Refund(kStart, token);
+        is_inside = false;
+      };
+      quota = *RetryQuota::Make({.capacity = 100, .compatible = compatible},
+                                {.level = 10, .on_low = on_low});
+      quota->Withdraw(90, kStart);
+      QuotaToken token;
+      // This is refused, but `on_low` may supply the next one.
+      EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token), std::nullopt);
+      EXPECT_EQ(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value(),
+                supply > 0);
+    }
+  }
 }
 
 TEST(RetryQuotaTest, TokenThatWasSavedStandsForTheSameCost) {
-  const auto quota = MakeQuota({.capacity = 100, .retry_cost = 14});
-  QuotaToken token;
-  quota->Acquire(QuotaUse::kRetry, kStart, token);
-
-  std::optional<QuotaToken> restored = QuotaToken::FromByte(token.ToByte());
-  ASSERT_TRUE(restored.has_value());
-  quota->Release(kStart, *restored);
-
-  EXPECT_EQ(quota->Available(kStart), 100);
+  constexpr std::array kUses = {QuotaUse::kFirstPoll, QuotaUse::kRetry,
+                                QuotaUse::kTimeout, QuotaUse::kThrottled};
+  constexpr std::array kCosts = {2, 3, 5, 7};
+  for (size_t i = 0; i < kUses.size(); ++i) {
+    const auto quota = MakeQuota({.capacity = 100,
+                                  .initial_cost = 2,
+                                  .success_increment = 1,
+                                  .retry_cost = 3,
+                                  .timeout_cost = 5,
+                                  .throttle_cost = 7});
+    quota->Withdraw(50, kStart);
+    QuotaToken token;
+    ASSERT_TRUE(quota->Acquire(kUses[i], kStart, token).has_value());
+    EXPECT_EQ(token.ToByte(), i);
+    const double paid = quota->Available(kStart);
+    EXPECT_EQ(paid, 50 - kCosts[i]);
+    // Restored twice, as in two processes if one of them crashes.
+    QuotaToken released = *QuotaToken::FromByte(token.ToByte());
+    QuotaToken refunded = *QuotaToken::FromByte(token.ToByte());
+    quota->Refund(kStart, refunded);
+    quota->Refund(kStart, refunded);
+    quota->Release(kStart, refunded);
+    EXPECT_EQ(quota->Available(kStart), 50);
+    quota->Release(kStart, released);
+    quota->Release(kStart, released);
+    quota->Refund(kStart, released);
+    EXPECT_EQ(quota->Available(kStart), 50 + (i == 0 ? 1 : kCosts[i]));
+  }
   EXPECT_EQ(QuotaToken().ToByte(), 4);
-  EXPECT_EQ(QuotaToken::FromByte(5), std::nullopt);
+  EXPECT_EQ(QuotaToken::FromByte(4)->ToByte(), 4);
+  for (int byte = 5; byte < 256; ++byte) {
+    EXPECT_EQ(QuotaToken::FromByte(static_cast<uint8_t>(byte)), std::nullopt);
+  }
 }
 
 TEST(RetryQuotaTest, TokenIsOneByte) { static_assert(sizeof(QuotaToken) == 1); }
@@ -154,6 +238,9 @@ TEST(RetryQuotaTest, RestPaysForAPollAndStaysSpent) {
     EXPECT_THAT(quota->Acquire(QuotaUse::kThrottled, kStart, token),
                 Optional(kStart));
 
+    QuotaToken restored = *QuotaToken::FromByte(token.ToByte());
+    quota->Release(kStart, restored);
+    quota->Refund(kStart, restored);
     quota->Release(kStart, token);
     quota->Refund(kStart, token);
     EXPECT_EQ(quota->Available(kStart), 0);
@@ -467,7 +554,6 @@ TEST(RetryQuotaTest, WaitBeyondAllTimeEndsAtTheEndOfTime) {
 
 TEST(RetryQuotaTest, InvalidOptionsAreNamedWithTheirValue) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   struct Case {
     RetryQuotaOptions options;
     std::string_view message;
@@ -503,217 +589,15 @@ TEST(RetryQuotaTest, InvalidOptionsAreNamedWithTheirValue) {
   }
 }
 
-// Reference vectors.
-
-RetryQuotaOptions OptionsFrom(const Json& config, RetryQuotaOptions options) {
-  options.capacity = config.number_or("max_capacity", options.capacity);
-  options.initial_cost =
-      config.number_or("initial_try_cost", options.initial_cost);
-  options.success_increment = config.number_or("initial_try_success_increment",
-                                               options.success_increment);
-  options.refill_per_second =
-      config.number_or("refill_units_per_second", options.refill_per_second);
-  options.retry_cost = config.number_or("retry_cost", options.retry_cost);
-  options.timeout_cost =
-      config.number_or("timeout_retry_cost", options.timeout_cost);
-  options.throttle_cost = options.timeout_cost;
-  if (config.has("use_circuit_breaker_mode")) {
-    options.when_spent = config["use_circuit_breaker_mode"].boolean()
-                             ? WhenSpent::kRefuse
-                             : WhenSpent::kWait;
-  }
-  options.compatible = true;
-  return options;
-}
-
-// Charges a transient error like any other, as the rules of 2026 do.
-RetryQuotaOptions OptionsOf2026From(const Json& config) {
-  RetryQuotaOptions options = OptionsFrom(config, {});
-  options.timeout_cost = options.retry_cost;
-  return options;
-}
-
-QuotaUse UseFor(std::string_view error) {
-  if (error == "Throttling") return QuotaUse::kThrottled;
-  return error == "Transient" ? QuotaUse::kTimeout : QuotaUse::kRetry;
-}
-
-void PlaySteps(RetryQuota& quota, const Json& steps) {
-  MonotonicTime now = kStart;
-  QuotaToken token;
-  for (const Json& step : steps.array()) {
-    const std::string& op = step["op"].string();
-    if (step.has("capacity_before")) {
-      EXPECT_EQ(quota.Available(now), step["capacity_before"].number());
-    }
-    if (op == "advance_ms") {
-      now += milliseconds(static_cast<int>(step["value"].number()));
-    } else if (op == "success") {
-      quota.Release(now, token);
-    } else if (op == "failure") {
-      token = {};
-    } else {
-      const std::optional<MonotonicTime> start =
-          quota.Acquire(op == "acquire" ? QuotaUse::kFirstPoll
-                                        : UseFor(step["error"].string()),
-                        now, token);
-      EXPECT_EQ(start.has_value(), !step.has("throws"));
-      if (start.has_value()) {
-        EXPECT_EQ(*start - now,
-                  seconds(static_cast<int>(step.number_or("wait_s", 0))));
-        now = *start;
-      }
-    }
-    if (step.has("capacity_after")) {
-      EXPECT_EQ(quota.Available(now), step["capacity_after"].number());
-    }
-  }
-}
-
-class RetryQuotaVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("kotlin_token_bucket.json", /*cases=*/15);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
-
-TEST_F(RetryQuotaVectorsTest, Cases) {
-  File().Describes({"source", "test_config"});
-  const RetryQuotaOptions base = OptionsFrom(File()["test_config"], {});
-  for (const Json& test : File()["cases"].array()) {
-    SCOPED_TRACE(test["name"].string());
-    if (test.has("by_error")) {
-      for (const auto& [error, cost] : test["by_error"].object()) {
-        const auto quota = MakeQuota(base);
-        QuotaToken token;
-        quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
-        EXPECT_EQ(quota->Available(kStart), test["capacity_before"].number());
-        quota->Acquire(UseFor(error), kStart, token);
-        EXPECT_EQ(quota->Available(kStart),
-                  test["capacity_before"].number() - cost.number());
-      }
-    } else if (test.has("profile")) {
-      PlaySteps(*MakeQuota(test["profile"].string() == "2026"
-                               ? OptionsOf2026From(File()["defaults_2026"])
-                               : OptionsFrom(File()["defaults_legacy"], {})),
-                test["steps"]);
-    } else {
-      PlaySteps(*MakeQuota(OptionsFrom(test["config"], base)), test["steps"]);
-    }
-    File().Ran(test);
-  }
-}
-
-TEST_F(RetryQuotaVectorsTest, Defaults) {
-  for (const std::string_view name :
-       {"defaults_legacy", "defaults_2026", "defaults_pre_2023"}) {
-    SCOPED_TRACE(name);
-    const Json& profile = File()[name];
-    const double capacity = profile["max_capacity"].number();
-    const auto quota = MakeQuota(OptionsFrom(profile, {}));
-    QuotaToken first;
-    QuotaToken token;
-
-    ASSERT_TRUE(
-        quota->Acquire(QuotaUse::kFirstPoll, kStart, first).has_value());
-    EXPECT_EQ(quota->Available(kStart),
-              capacity - profile["initial_try_cost"].number());
-    // The success of a first poll adds the increment, as far as it fits.
-    ASSERT_TRUE(quota->Acquire(QuotaUse::kRetry, kStart, token).has_value());
-    quota->Release(kStart, first);
-    double expected = capacity - profile["retry_cost"].number() +
-                      profile["initial_try_success_increment"].number();
-    EXPECT_EQ(quota->Available(kStart), expected);
-    ASSERT_TRUE(quota->Acquire(QuotaUse::kTimeout, kStart, token).has_value());
-    expected -= profile["timeout_retry_cost"].number();
-    EXPECT_EQ(quota->Available(kStart), expected);
-    EXPECT_EQ(quota->Available(kStart + seconds(1)),
-              std::min(capacity,
-                       expected + profile["refill_units_per_second"].number()));
-    // A spent quota refuses, or says when it has refilled.
-    std::optional<MonotonicTime> start = kStart;
-    for (int i = 0; start == kStart && i < 1000; ++i) {
-      start = quota->Acquire(QuotaUse::kRetry, kStart, token);
-    }
-    EXPECT_NE(start, kStart);
-    EXPECT_EQ(start.has_value(),
-              !profile["use_circuit_breaker_mode"].boolean());
-    File().Ran(profile);
-  }
-}
-
-TEST_F(RetryQuotaVectorsTest, DefaultsOf2026AreOurs) {
-  const RetryQuotaOptions of_2026 = OptionsOf2026From(File()["defaults_2026"]);
-  const RetryQuotaOptions ours;
-  EXPECT_EQ(of_2026.capacity, ours.capacity);
-  EXPECT_EQ(of_2026.initial_cost, ours.initial_cost);
-  EXPECT_EQ(of_2026.success_increment, ours.success_increment);
-  EXPECT_EQ(of_2026.retry_cost, ours.retry_cost);
-  EXPECT_EQ(of_2026.timeout_cost, ours.timeout_cost);
-  EXPECT_EQ(of_2026.throttle_cost, ours.throttle_cost);
-  EXPECT_EQ(of_2026.refill_per_second, ours.refill_per_second);
-  EXPECT_EQ(of_2026.when_spent, ours.when_spent);
-}
-
-TEST_F(RetryQuotaVectorsTest, Quirks) {
-  const RetryQuotaOptions base = OptionsFrom(File()["test_config"], {});
-  for (const Json& test : File()["derived"].array()) {
-    const std::string& name = test["name"].string();
-    SCOPED_TRACE(name);
-    RetryQuotaOptions options = OptionsFrom(test["config"], base);
-    MonotonicTime now = kStart;
-    QuotaToken token;
-    if (name == "DelayModeCeilSeconds") {
-      options.initial_cost =
-          options.capacity - test["state"]["capacity"].number();
-      options.retry_cost = test["op"]["checkout"].number();
-      const auto quota = MakeQuota(options);
-      quota->Acquire(QuotaUse::kFirstPoll, now, token);
-      const MonotonicTime start = *quota->Acquire(QuotaUse::kRetry, now, token);
-      EXPECT_EQ(start - now,
-                seconds(static_cast<int>(test["wait_s"].number())));
-      EXPECT_EQ(quota->Available(start), test["capacity_after"].number());
-    } else if (name == "RefillFloor" || name == "RefillFractionLost") {
-      options.initial_cost = 5;
-      options.retry_cost = 0;
-      const auto quota = MakeQuota(options);
-      quota->Acquire(QuotaUse::kFirstPoll, now, token);
-      const bool once = test["elapsed_ms"].is_number();
-      const size_t steps = once ? 1 : test["elapsed_ms"].array().size();
-      for (size_t i = 0; i < steps; ++i) {
-        const int index = static_cast<int>(i);
-        const Json& elapsed =
-            once ? test["elapsed_ms"] : test["elapsed_ms"][index];
-        const Json& refill = once ? test["refill"] : test["refill"][index];
-        const double before = quota->Available(now);
-        now += milliseconds(static_cast<int>(elapsed.number()));
-        quota->Acquire(QuotaUse::kRetry, now, token);
-        EXPECT_EQ(quota->Available(now) - before, refill.number());
-      }
-    } else if (name == "CircuitBreakerRefillDoubleCount") {
-      options.initial_cost = options.capacity;
-      options.retry_cost = test["ops"][0]["checkout"].number();
-      const auto quota = MakeQuota(options);
-      quota->Acquire(QuotaUse::kFirstPoll, now, token);
-      ASSERT_EQ(quota->Available(now), test["state"]["capacity"].number());
-      const double elapsed = test["state"]["elapsed_s"].number();
-      now += seconds(static_cast<int>(elapsed));
-      EXPECT_EQ(quota->Available(now),
-                test["ops"][0]["capacity_after"].number());
-      EXPECT_FALSE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
-      // The next operation counts the same refill once more.
-      EXPECT_EQ(quota->Available(now),
-                test["ops"][0]["capacity_after"].number() + elapsed);
-      EXPECT_TRUE(quota->Acquire(QuotaUse::kRetry, now, token).has_value());
-      EXPECT_EQ(quota->Available(now),
-                test["ops"][1]["capacity_after"].number());
-    } else {
-      ADD_FAILURE() << "unknown case";
-    }
-    File().Ran(test);
-  }
+TEST(RetryQuotaTest, BoundsOfOptionsAreValid) {
+  EXPECT_TRUE(Validate(RetryQuotaOptions{.capacity = 0}).ok());
+  EXPECT_TRUE(Validate(RetryQuotaOptions{.initial_cost = 500,
+                                         .success_increment = 0,
+                                         .retry_cost = 0,
+                                         .timeout_cost = 0,
+                                         .throttle_cost = 0})
+                  .ok());
+  EXPECT_TRUE(Validate(RetryQuotaOptions{.retry_cost = 501}).ok());
 }
 
 // Many threads that use one quota.
@@ -774,6 +658,35 @@ TEST(RetryQuotaThreadTest, SixtyFourThreadsLoseAndCreateNothing) {
     EXPECT_GT(granted, 0);
     EXPECT_LE(most_held, kCapacity) << compatible;
     EXPECT_EQ(quota->Available(kStart), kCapacity) << compatible;
+  }
+}
+
+TEST(RetryQuotaThreadTest, DepositsWithdrawalsAndPaymentsLoseNothing) {
+  for (const bool compatible : {false, true}) {
+    std::atomic<int> low = 0;
+    const auto quota =
+        *RetryQuota::Make({.capacity = 1000, .compatible = compatible},
+                          {.level = 990, .on_low = [&] { ++low; }});
+    RunThreads([&](int thread) {
+      double held = 0;
+      for (int i = 0; i < 200; ++i) {
+        QuotaToken token;
+        if (quota->Acquire(QuotaUse::kRetry, kStart, token).has_value()) {
+          if ((i + thread) % 2 == 0) {
+            quota->Release(kStart, token);
+          } else {
+            quota->Refund(kStart, token);
+          }
+        }
+        held += quota->Withdraw(i % 7, kStart);
+        EXPECT_LE(quota->Available(kStart), 1000);
+        if (i % 3 == 0) quota->Deposit(std::exchange(held, 0), kStart);
+      }
+      quota->Deposit(held, kStart);
+    });
+
+    EXPECT_NEAR(quota->Available(kStart), 1000, 1e-6);
+    EXPECT_GT(low, 0);
   }
 }
 

@@ -1,13 +1,12 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,23 +23,13 @@
 #include "tests/support/crc32c.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
-#include "tests/support/unowned.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
-#include "waiter/engine/async_waiter.h"
-#include "waiter/engine/engine.h"
-#include "waiter/engine/handle.h"
 #include "waiter/loop.h"
-#include "waiter/observer.h"
-#include "waiter/options.h"
-#include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
-#include "waiter/stop_token.h"
-#include "waiter/testing/simulated_clock.h"
 #include "waiter/token.h"
-#include "waiter/waiter.h"
 
 namespace waiter::wait_token_test {
 namespace {
@@ -49,7 +38,6 @@ using ::std::chrono::hours;
 using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
 using ::std::chrono::seconds;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const absl::Time kWall = absl::FromUnixSeconds(1'800'000'000);
@@ -309,6 +297,12 @@ TEST(WaitTokenTest, ForeignBytesAreToldFromTornOnes) {
 
 TEST(WaitTokenTest, NewerVersionIsUnimplementedAndNoneIsInvalid) {
   std::string contents = Contents(SomeToken());
+  for (int version = 2; version < 256; ++version) {
+    contents[2] = static_cast<char>(version);
+    EXPECT_THAT(WaitToken::Parse(WithChecksum(contents)).status(),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         HasSubstr(absl::StrCat("version ", version))));
+  }
   contents[2] = 2;
   EXPECT_EQ(WaitToken::Parse(WithChecksum(contents)).status(),
             absl::UnimplementedError(
@@ -323,6 +317,17 @@ TEST(WaitTokenTest, FieldsThatLaterBuildsAddAreSkipped) {
       WaitToken::Parse(WithChecksum(Contents(SomeToken()) + "more"));
   ASSERT_TRUE(token.ok()) << token.status();
   EXPECT_EQ(token->attempts(), 3);
+}
+
+TEST(WaitTokenTest, SizeIsLimitedWhateverTheContents) {
+  const std::string contents = Contents(SomeToken());
+  const auto with_size = [&](size_t size) {
+    return WaitToken::Parse(
+        WithChecksum(contents + std::string(size - contents.size() - 4, 'x')));
+  };
+  EXPECT_TRUE(with_size(WaitToken::kMaxSize).ok());
+  EXPECT_THAT(with_size(WaitToken::kMaxSize + 1).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(WaitTokenTest, ContentsThatNoWaitHasAreRefusedInSpiteOfTheChecksum) {
@@ -405,458 +410,33 @@ TEST(WaitTokenTest, ClockThatWasSetBackNeverLengthensAWait) {
   }
 }
 
-// Waits that continue.
-
-class ResumeTest : public testing::Test {
- protected:
-  WaitOptions Options() {
-    return {.name = "job 7",
-            .timeout = absl::Seconds(100),
-            .backoff = {.initial_delay = absl::Seconds(2),
-                        .max_delay = absl::Seconds(60),
-                        .jitter = Jitter::None()},
-            .clock = &clock_};
-  }
-
-  WaitOptions Saving() {
-    WaitOptions options = Options();
-    options.hooks.on_checkpoint = [this](const WaitToken& token) {
-      tokens_.push_back(token);
-    };
-    return options;
-  }
-
-  // Waits until the sleep after `polls` polls, and returns its token.
-  WaitToken TokenAfter(size_t polls, const Poll<>& found = NotReady("early")) {
-    waiter::stop_source stop;
-    size_t left = polls;
-    Waiter wait(
-        [&] {
-          --left;
-          return found;
-        },
-        [&] {
-          WaitOptions options = Saving();
-          options.hooks.on_checkpoint =
-              [&, save = options.hooks.on_checkpoint](const WaitToken& token) {
-                save(token);
-                if (left == 0) stop.request_stop();
-              };
-          return options;
-        }());
-    EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
-    return tokens_.back();
-  }
-
-  SimulatedClock clock_;
-  std::vector<WaitToken> tokens_;
-};
-
-TEST_F(ResumeTest, CheckpointComesBeforeEverySleep) {
-  ScriptedPoll<> script(clock_, {NotReady(), NotReady(), Success()});
-
-  const WaitResult<> result = Waiter(std::ref(script), Saving()).Wait();
-
-  ASSERT_TRUE(result.ok());
-  ASSERT_EQ(tokens_.size(), 2U);
-  EXPECT_EQ(tokens_[0].attempts(), 1);
-  EXPECT_EQ(tokens_[0].wake_up() - tokens_[0].written(), absl::Seconds(2));
-  EXPECT_EQ(tokens_[1].attempts(), 2);
-  EXPECT_EQ(tokens_[1].wake_up() - tokens_[1].written(), absl::Seconds(4));
-  EXPECT_EQ(tokens_[1].deadline() - tokens_[1].written(), absl::Seconds(98));
-}
-
-TEST_F(ResumeTest, WaitGoesOnWhereItWas) {
-  const WaitToken token = TokenAfter(3);  // Polled at 0, 2 and 6 s.
-  ASSERT_EQ(clock_.Elapsed(), absl::Seconds(6));
-  ScriptedPoll<> script(clock_, {ServerError("oops"), NotReady(), Success()});
-
-  const WaitResult<> result =
-      Waiter(std::ref(script), Options()).Wait({.resume = token});
-
-  ASSERT_TRUE(result.ok());
-  EXPECT_EQ(script.polled_at()[0], absl::Seconds(14));
-  EXPECT_EQ(result.report().attempts, 6);
-  EXPECT_EQ(result.report().count(PollStatus::kNotReady), 4);
-  EXPECT_EQ(result.report().elapsed, clock_.Elapsed());
-  EXPECT_EQ(result.report().first_error->detail(), "oops");
-}
-
-TEST_F(ResumeTest, PollThatWasDueMeanwhileIsMadeAtOnce) {
-  const WaitToken token = TokenAfter(3);
-  clock_.AdvanceTime(absl::Seconds(50));
-  ScriptedPoll<> script(clock_, {Success()});
-
-  const WaitResult<> result =
-      Waiter(std::ref(script), Options()).Wait({.resume = token});
-
-  EXPECT_TRUE(result.ok());
-  EXPECT_THAT(script.polled_at(), ElementsAre(absl::Seconds(56)));
-  EXPECT_EQ(result.report().elapsed, absl::Seconds(56));
-  EXPECT_EQ(result.report().slept, absl::Seconds(56));
-}
-
-// A function that returns `bool` gives only a status.
-TEST_F(ResumeTest, HintAndTextOfTheSavedPollEndWithTheNextOne) {
-  const WaitToken token = TokenAfter(1, Throttled("slow", absl::Minutes(1)));
-  WaitOptions options = Options();
-  options.max_attempts = 3;
-
-  const WaitResult<> result =
-      Waiter([] { return false; }, options).Wait({.resume = token});
-
-  // The throttled poll, and two with the backoff of "not ready".
-  EXPECT_LT(clock_.Elapsed(), absl::Seconds(80));
-  EXPECT_EQ(result.report().last_poll.detail(), "");
-  EXPECT_EQ(result.report().last_error->detail(), "slow");
-}
-
-TEST_F(ResumeTest, WaitThatIsOlderThanTheClockKnowsItsTimes) {
-  WaitState state = SomeState();
-  state.start = kNow - hours(10'000);
-  state.step_started = kNow - hours(9'000);
-  state.longest_poll = seconds(2);
-  state.deadline = kNow + seconds(260);
-  const WaitToken token = SaveWait(state, SomeReport(), "job 7",
-                                   kNow + seconds(9), {kNow, clock_.TimeNow()});
-
-  const WaitResult<> result =
-      Waiter([] { return false; }, Options()).Wait({.resume = token});
-
-  EXPECT_EQ(result.reason(), StopReason::kDeadline);
-  EXPECT_EQ(result.report().elapsed, absl::Hours(10'000) + absl::Seconds(260));
-  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(260));
-}
-
-TEST_F(ResumeTest, DeadlineThatHasPassedLeavesOneLastPoll) {
-  const WaitToken token = TokenAfter(3);
-  clock_.AdvanceTime(absl::Hours(1));
-  for (const bool succeeds : {true, false}) {
-    ScriptedPoll<> script(clock_, {succeeds ? Success() : NotReady("late")});
-
-    const WaitResult<> result =
-        Waiter(std::ref(script), Options()).Wait({.resume = token});
-
-    EXPECT_EQ(result.reason(),
-              succeeds ? StopReason::kSuccess : StopReason::kDeadline);
-    EXPECT_EQ(result.report().late, succeeds);
-    EXPECT_EQ(script.polled_at().size(), 1U);
-  }
-}
-
-TEST_F(ResumeTest, MessageNamesTheDeadlineThatTheOptionsDoNotHave) {
-  const WaitToken token = TokenAfter(3);
-  WaitOptions options = Options();
-  options.timeout = absl::InfiniteDuration();
-
-  const WaitResult<> result =
-      Waiter([] { return false; }, options).Wait({.resume = token});
-
-  EXPECT_EQ(result.reason(), StopReason::kDeadline);
-  EXPECT_THAT(result.status().message(),
-              HasSubstr("deadline of the saved wait, 1m40s after its start, "
-                        "reached"));
-}
-
-TEST_F(ResumeTest, LimitsAreThoseOfTheOptionsThatGoOn) {
-  const WaitToken token = TokenAfter(3);
-  WaitOptions options = Options();
-  options.timeout = absl::Seconds(1);
-  options.max_attempts = 4;
-
-  const WaitResult<> result =
-      Waiter([] { return false; }, options).Wait({.resume = token});
-
-  EXPECT_EQ(result.reason(), StopReason::kAttempts);
-  EXPECT_EQ(result.report().elapsed, absl::Seconds(14));
-}
-
-TEST_F(ResumeTest, EmptyTokenStartsAWait) {
-  EXPECT_TRUE(Waiter([] { return true; }, Options()).Wait({.resume = {}}).ok());
-  WaitEngine engine({.threads = 0, .clock = &clock_});
-  bool ended = false;
-  engine
-      .Start(Waiter([] { return true; }, Options()),
-             [&](const WaitResult<>& result) { ended = result.ok(); },
-             {.resume = WaitToken()})
-      .Detach();
-  engine.Run();
-  EXPECT_TRUE(ended);
-}
-
-TEST_F(ResumeTest, WaitOfAnotherNameIsRefusedWithoutAPoll) {
-  const WaitToken token = TokenAfter(1);
-  WaitOptions options = Options();
-  options.name = "job 8";
-  int polls = 0;
-
-  const WaitResult<> result =
-      Waiter([&] { return ++polls > 0; }, options).Wait({.resume = token});
-
-  EXPECT_EQ(result.reason(), StopReason::kInvalidOptions);
-  EXPECT_EQ(result.status(),
-            absl::InvalidArgumentError(
-                "job 8: the saved wait is \"job 7\"; continue it under that "
-                "name, or start again"));
-  EXPECT_EQ(polls, 0);
-  EXPECT_EQ(result.report().attempts, 0);
-}
-
-TEST_F(ResumeTest, NameThatWasCutIsTheSame) {
-  WaitOptions options = Saving();
-  options.name = std::string(500, 'n');
-  ScriptedPoll<> script(clock_, {NotReady(), Success(), Success()});
-  ASSERT_TRUE(Waiter(std::ref(script), options).Wait().ok());
-
-  EXPECT_TRUE(
-      Waiter(std::ref(script), options).Wait({.resume = tokens_[0]}).ok());
-}
-
-TEST_F(ResumeTest, InvalidOptionsAndStopsEndAsForANewWait) {
-  const WaitToken token = TokenAfter(1);
-  WaitOptions options = Options();
-  options.max_attempts = 0;
-  EXPECT_EQ(
-      Waiter([] { return true; }, options).Wait({.resume = token}).reason(),
-      StopReason::kInvalidOptions);
-
-  waiter::stop_source stop;
-  stop.request_stop();
-  const WaitResult<> result =
-      Waiter([] { return true; }, Options())
-          .Wait({.stop = stop.get_token(), .resume = token});
-  EXPECT_EQ(result.reason(), StopReason::kCancelled);
-  EXPECT_EQ(result.report().attempts, 1);
-}
-
-TEST_F(ResumeTest, TokenOfAPollUnderWayAsksAgainAtOnce) {
-  WaitState state = SomeState();
-  state.asleep = false;
-  const WaitToken token =
-      SaveWait(state, SomeReport(), "job 7", kNow + seconds(9), {kNow, kWall});
-  ScriptedPoll<> script(clock_, {Success()});
-
-  const WaitResult<> result =
-      Waiter(std::ref(script), Options()).Wait({.resume = token});
-
-  EXPECT_TRUE(result.ok());
-  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
-  EXPECT_EQ(result.report().attempts, 4);
-}
-
-TEST_F(ResumeTest, QuotaGetsBackWhatTheWaitHadPaidElsewhere) {
-  const auto quota = *RetryQuota::Make({.capacity = 100, .throttle_cost = 5});
-  quota->Withdraw(50, clock_.MonotonicNow());
-  WaitOptions options = Options();
-  options.budgets.retry_quota = quota;
-
-  EXPECT_TRUE(
-      Waiter([] { return true; }, options).Wait({.resume = SomeToken()}).ok());
-
-  EXPECT_EQ(quota->Available(clock_.MonotonicNow()), 55);
-}
-
-TEST_F(ResumeTest, RefusedWaitEndsAtTheEndOfItsSleep) {
-  WaitState state = SomeState();
-  state.refused = true;
-  const WaitToken token = SaveWait(state, SomeReport(), "job 7",
-                                   kNow + seconds(9), {kNow, clock_.TimeNow()});
-  int polls = 0;
-
-  const WaitResult<> result =
-      Waiter([&] { return ++polls > 0; }, Options()).Wait({.resume = token});
-
-  EXPECT_EQ(result.reason(), StopReason::kQuota);
-  EXPECT_EQ(polls, 0);
-  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(9));
-}
-
-TEST_F(ResumeTest, HistoryBeginsWhereTheWaitGoesOn) {
-  for (const int64_t limit : {1, 2, 3, 10}) {
-    const WaitToken token = TokenAfter(3);
-    WaitOptions options = Options();
-    options.hooks.history_limit = limit;
-    options.max_attempts = 7;
-
-    const WaitResult<> result =
-        Waiter([] { return false; }, options).Wait({.resume = token});
-
-    std::vector<int64_t> attempts;
-    for (const PollRecord& poll : result.report().history) {
-      attempts.push_back(poll.attempt);
+// Machines without a sensible clock.
+TEST(WaitTokenTest, EveryWallClockGivesAWaitThatEnds) {
+  const std::vector<absl::Time> times = {
+      absl::InfinitePast(),
+      absl::FromUnixNanos(INT64_MIN),
+      absl::UnixEpoch(),
+      kWall,
+      absl::FromUnixNanos(INT64_MAX),
+      absl::FromUnixSeconds(int64_t{1} << 40),
+      absl::InfiniteFuture()};
+  for (const absl::Time saved : times) {
+    for (const absl::Time resumed : times) {
+      SCOPED_TRACE(absl::StrCat(absl::FormatTime(saved), " to ",
+                                absl::FormatTime(resumed)));
+      const absl::StatusOr<WaitToken> token =
+          WaitToken::Parse(SaveWait(SomeState(), SomeReport(), "job 7",
+                                    kNow + seconds(9), {kNow, saved})
+                               .bytes());
+      ASSERT_TRUE(token.ok()) << token.status();
+      const SavedWait wait = RestoreWait(*token, {kNow, resumed});
+      EXPECT_LE(wait.wake_up, kNow + seconds(9));
+      EXPECT_LE(wait.state.deadline, kNow + seconds(260));
+      EXPECT_LE(wait.state.start, kNow - seconds(40));
+      EXPECT_EQ(wait.state.deadline - wait.state.start, seconds(300));
     }
-    std::vector<int64_t> expected;
-    for (int64_t i = std::max<int64_t>(4, 8 - limit); i <= 7; ++i) {
-      expected.push_back(i);
-    }
-    EXPECT_EQ(attempts, expected) << limit;
   }
 }
-
-class Lines : public WaitObserver {
- public:
-  void OnStart(const StartEvent& start) override {
-    lines.push_back(
-        absl::StrCat("start, ", absl::FormatDuration(start.timeout)));
-  }
-  void BeforePoll(const WaitIdentity& /*wait*/, int64_t attempt) override {
-    lines.push_back(absl::StrCat("poll ", attempt));
-  }
-  void BeforeSleep(const SleepEvent& sleep) override {
-    lines.push_back(absl::StrCat("sleep ", absl::FormatDuration(sleep.delay),
-                                 ", ",
-                                 std::string(SleepReasonName(sleep.reason))));
-  }
-  void OnDone(const WaitIdentity& /*wait*/,
-              const WaitReport& /*report*/) override {
-    lines.emplace_back("done");
-  }
-
-  std::vector<std::string> lines;
-};
-
-TEST_F(ResumeTest, ObserverSeesAWaitThatBeginsWithTheRestOfASleep) {
-  const WaitToken token = TokenAfter(3);
-  clock_.AdvanceTime(absl::Seconds(3));
-  Lines observer;
-  WaitOptions options = Saving();
-  options.hooks.observer = Unowned(observer);
-  tokens_.clear();
-
-  (void)Waiter([] { return true; }, options).Wait({.resume = token});
-
-  EXPECT_THAT(observer.lines, ElementsAre("start, 1m40s", "sleep 5s, resumed",
-                                          "poll 4", "done"));
-  // Saved again immediately, so that another crash loses nothing.
-  ASSERT_EQ(tokens_.size(), 1U);
-  EXPECT_EQ(tokens_[0].wake_up(), token.wake_up());
-  EXPECT_EQ(tokens_[0].deadline(), token.deadline());
-}
-
-// On an engine.
-
-class EngineResumeTest : public ResumeTest,
-                         public testing::WithParamInterface<ReportLevel> {
- protected:
-  WaitEngine engine_{{.threads = 0,
-                      .tick = absl::ZeroDuration(),
-                      .report = GetParam(),
-                      .clock = &clock_}};
-};
-
-TEST_P(EngineResumeTest, WaitGoesOnWhereItWas) {
-  const WaitToken token = TokenAfter(3);
-  ScriptedPoll<> script(clock_, {ServerError("oops"), Success()});
-  std::optional<WaitResult<>> result;
-
-  engine_
-      .Start(Waiter(std::ref(script), Options()),
-             [&](WaitResult<> got) { result = std::move(got); },
-             {.resume = token})
-      .Detach();
-  engine_.Run();
-
-  ASSERT_TRUE(result.has_value() && result->ok());
-  EXPECT_EQ(script.polled_at()[0], absl::Seconds(14));
-  EXPECT_EQ(result->report().attempts, 5);
-  EXPECT_EQ(result->report().elapsed, clock_.Elapsed());
-}
-
-TEST_P(EngineResumeTest, CheckpointsComeBeforeSleepsAndShorterSleeps) {
-  ScriptedPoll<> script(clock_, {NotReady("", absl::Seconds(30)), Success()});
-  WaitOptions options = Saving();
-  options.errors.retry_after.rule = RetryAfterOptions::Rule::kClamp;
-  options.backoff.initial_delay = absl::Seconds(40);
-  WaitHandle wait = engine_.Start(Waiter(std::ref(script), options),
-                                  [](const WaitResult<>&) {});
-  engine_.RunDue();
-  ASSERT_EQ(tokens_.size(), 1U);
-  EXPECT_EQ(tokens_[0].wake_up() - tokens_[0].written(), absl::Seconds(40));
-
-  // The server's hint still holds.
-  clock_.AdvanceTime(absl::Seconds(10));
-  wait.PollNow();
-  engine_.RunDue();
-
-  EXPECT_GT(tokens_.size(), 1U);
-  EXPECT_EQ(tokens_.back().wake_up() - tokens_.back().written(),
-            absl::Seconds(20));
-  engine_.Run();
-  EXPECT_THAT(script.polled_at(),
-              ElementsAre(absl::ZeroDuration(), absl::Seconds(30)));
-}
-
-TEST_P(EngineResumeTest, AsynchronousPollsAndHandlesWorkAsEver) {
-  const WaitToken token = TokenAfter(3);
-  std::optional<PollCompletion<>> completion;
-  std::optional<WaitResult<>> result;
-  WaitHandle wait = engine_.Start(
-      AsyncWaiter<std::function<void(PollCompletion<>)>>(
-          [&](PollCompletion<> given) { completion = std::move(given); },
-          Options()),
-      [&](WaitResult<> got) { result = std::move(got); }, {.resume = token});
-  engine_.RunDue();
-  clock_.AdvanceTime(absl::Seconds(1));
-  wait.PollNow();
-  engine_.RunDue();
-  ASSERT_TRUE(completion.has_value());
-  (*completion)(Success());
-  engine_.RunDue();
-
-  ASSERT_TRUE(result.has_value() && result->ok());
-  EXPECT_EQ(result->report().attempts, 4);
-  EXPECT_EQ(clock_.Elapsed(), absl::Seconds(7));
-}
-
-TEST_P(EngineResumeTest, ManyWaitsGoOnInAnotherEngine) {
-  constexpr int kWaits = 100;
-  std::vector<WaitToken> saved(kWaits);
-  const absl::Duration half = absl::Milliseconds(20'500);
-  {
-    WaitEngine first(
-        {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
-    std::vector<WaitHandle> waits;
-    waits.reserve(kWaits);
-    for (int i = 0; i < kWaits; ++i) {
-      WaitOptions options = Options();
-      options.name = absl::StrCat("job ", i);
-      options.hooks.on_checkpoint = [&saved, i](const WaitToken& token) {
-        saved[static_cast<size_t>(i)] = token;
-      };
-      waits.push_back(first.Start(Waiter([] { return false; }, options),
-                                  [](const WaitResult<>&) {}));
-    }
-    clock_.CallAt(half, [&] { waits.clear(); });
-    first.Run();
-  }
-  ASSERT_EQ(clock_.Elapsed(), half);
-  int ended = 0;
-  for (int i = 0; i < kWaits; ++i) {
-    WaitOptions options = Options();
-    options.name = absl::StrCat("job ", i);
-    engine_
-        .Start(Waiter([] { return false; }, options),
-               [&](const WaitResult<>& result) {
-                 EXPECT_EQ(result.reason(), StopReason::kDeadline);
-                 EXPECT_EQ(result.report().elapsed, absl::Seconds(100));
-                 // At 0, 2, 6, 14, 30, 62 and, at the deadline, 100 s.
-                 EXPECT_EQ(result.report().attempts, 7);
-                 ++ended;
-               },
-               {.resume = saved[static_cast<size_t>(i)]})
-        .Detach();
-  }
-  engine_.Run();
-  EXPECT_EQ(ended, kWaits);
-}
-
-INSTANTIATE_TEST_SUITE_P(Reports, EngineResumeTest,
-                         testing::Values(ReportLevel::kFull,
-                                         ReportLevel::kLean),
-                         [](const auto& test) {
-                           return test.param == ReportLevel::kFull ? "Full"
-                                                                   : "Lean";
-                         });
 
 }  // namespace
 }  // namespace waiter::wait_token_test
