@@ -13,7 +13,6 @@
 #include <queue>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
