@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,8 +33,10 @@
 #include "tests/support/batch_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/thread_pool.h"
 #include "tests/support/unowned.h"
 #include "waiter/backoff.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/group.h"
 #include "waiter/engine/handle.h"
@@ -42,6 +47,7 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/token.h"
 
 namespace waiter::batch_poller_test {
 namespace {
@@ -370,6 +376,75 @@ TEST_F(BatchPollerTest, CallMayDestroyThePoller) {
               StatusIs(absl::StatusCode::kCancelled));
 }
 
+TEST_F(BatchPollerTest, CallbackOfAKeyMayDestroyThePoller) {
+  Make({.max_batch = 1});
+  handles_["a"] =
+      poller_->Start("a", EverySecondFor(absl::ZeroDuration()),
+                     [this](const WaitResult<int>&) { poller_.reset(); });
+  Start("b", EverySecond(absl::Seconds(1)));
+
+  engine_->Run();
+
+  EXPECT_FALSE(poller_.has_value());
+  EXPECT_THAT(results_.at("b").status(),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(calls_, SizeIs(1));
+}
+
+TEST_F(BatchPollerTest, CallMayDestroyItsKeysAndThePoller) {
+  for (const bool poller_too : {false, true}) {
+    calls_.clear();
+    Make({.max_batch = 2});
+    on_call_ = [&] {
+      if (poller_too) poller_.reset();
+      handles_.clear();
+    };
+    for (const std::string key : {"a", "b", "c"}) Start(key);
+
+    engine_->Run();
+
+    EXPECT_THAT(results_, IsEmpty());
+    EXPECT_THAT(calls_, SizeIs(1));
+  }
+}
+
+TEST_F(BatchPollerTest, PreparedWaitOutlivesThePoller) {
+  Make();
+  AsyncWaiter key = poller_->Prepare("a", WaitPolicy::Make(EverySecond()));
+  poller_.reset();
+
+  handles_["a"] = engine_->Start(std::move(key), Take("a"));
+  engine_->Run();
+
+  EXPECT_THAT(results_.at("a").status(),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(BatchPollerTest, KeyIsResumedFromATokenUnderTheNameThatItHas) {
+  Make();
+  std::vector<WaitToken> tokens;
+  WaitOptions options = EverySecond();
+  options.name = "instance";
+  options.hooks.on_checkpoint = [&](const WaitToken& token) {
+    tokens.push_back(token);
+    handles_.clear();
+  };
+  Start("i-0abc", options);
+  engine_->Run();
+  ASSERT_THAT(tokens, SizeIs(1));
+  EXPECT_EQ(tokens[0].name(), "instance i-0abc");
+
+  options.name = tokens[0].name();
+  options.hooks.on_checkpoint = nullptr;
+  options.max_attempts = 3;
+  handles_["again"] =
+      engine_->Start(poller_->Prepare("i-0abc", WaitPolicy::Make(options)),
+                     Take("again"), {.resume = tokens[0]});
+  engine_->Run();
+  EXPECT_EQ(results_.at("again").reason(), StopReason::kAttempts);
+  EXPECT_THAT(calls_, SizeIs(3));
+}
+
 TEST_F(BatchPollerTest, DestroyedEngineEndsWaitsForACall) {
   Make({.window = absl::Seconds(3)});
   Start("a");
@@ -651,6 +726,86 @@ TEST_P(BatchPollerThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
 
 INSTANTIATE_TEST_SUITE_P(OnEngineAndExecutor, BatchPollerThreadsTest,
                          testing::Bool());
+
+// Starts waits that poll every millisecond.
+std::vector<WaitHandle> StartKeys(BatchPoller<std::string, int>& poller,
+                                  int count, std::latch& ended) {
+  const auto policy =
+      WaitPolicy::Make({.timeout = absl::Minutes(5),
+                        .backoff = {.initial_delay = absl::Milliseconds(1),
+                                    .max_delay = absl::Milliseconds(1)}});
+  std::vector<WaitHandle> waits;
+  for (int i = 0; i < count; ++i) {
+    waits.push_back(
+        poller.Start(absl::StrCat(i), policy, [&](const WaitResult<int>& got) {
+          EXPECT_THAT(got.status(), StatusIs(absl::StatusCode::kCancelled));
+          ended.count_down();
+        }));
+  }
+  return waits;
+}
+
+TEST(BatchPollerEndTest, DestructorAwaitsTheCallsUnderWay) {
+  for (const bool on_executor : {false, true}) {
+    ThreadPool pool(2);
+    WaitEngineOptions engine_options = {.threads = 2};
+    if (on_executor) engine_options.executor = pool.executor();
+    std::atomic<int> under_way = 0;
+    std::atomic<bool> destroyed = false;
+    std::atomic<int> calls = 0;
+    std::latch begun(1);
+    std::latch ended(4);
+    WaitEngine engine(engine_options);
+    std::optional<BatchPoller<std::string, int>> poller;
+    poller.emplace(
+        engine,
+        [&](absl::Span<const std::string>) -> absl::StatusOr<Answer> {
+          EXPECT_FALSE(destroyed);
+          ++under_way;
+          if (++calls == 2) begun.count_down();
+          std::this_thread::sleep_for(std::chrono::milliseconds(30));
+          EXPECT_FALSE(destroyed);
+          --under_way;
+          return Answer();
+        },
+        BatchOptions{.max_batch = 1});
+    const std::vector<WaitHandle> waits = StartKeys(*poller, 4, ended);
+    begun.wait();
+
+    poller.reset();
+
+    EXPECT_EQ(under_way, 0);
+    destroyed = true;
+    ended.wait();
+  }
+}
+
+TEST(BatchPollerEndTest, CallThatDestroysThePollerAwaitsTheOthers) {
+  WaitEngine engine({.threads = 2});
+  std::optional<BatchPoller<std::string, int>> poller;
+  std::latch second_began(1);
+  std::latch ended(2);
+  std::atomic<bool> second_ended = false;
+  std::atomic<int> calls = 0;
+  poller.emplace(
+      engine,
+      [&](absl::Span<const std::string>) -> absl::StatusOr<Answer> {
+        if (++calls == 1) {
+          second_began.wait();
+          poller.reset();
+          EXPECT_TRUE(second_ended);
+        } else {
+          second_began.count_down();
+          std::this_thread::sleep_for(std::chrono::milliseconds(30));
+          second_ended = true;
+        }
+        return Answer();
+      },
+      BatchOptions{.max_batch = 1});
+  const std::vector<WaitHandle> waits = StartKeys(*poller, 2, ended);
+  ended.wait();
+  EXPECT_EQ(calls, 2);
+}
 
 // The alarm of a batch is a wait on the engine, and may be lost there.
 TEST(BatchPollerExecutorTest, KeysOfACallThatTheExecutorLostArePolledAgain) {

@@ -8,6 +8,7 @@
 
 #ifdef WAITER_HAS_COROUTINES
 
+#include <atomic>
 #include <coroutine>
 #include <exception>
 #include <functional>
@@ -270,6 +271,67 @@ TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {
   EXPECT_EQ(result->reason(), StopReason::kShutDown);
 }
 
+TEST_F(CoroutineTest, CoroutineThatAlwaysAwaitsAgainDoesNotHoldUpTheEnd) {
+  int results = 0;
+  std::optional<Task> task;
+  {
+    WaitEngine engine({.threads = 0, .clock = &clock_});
+    const auto wait = [&]() -> Task {
+      while (true) {
+        const WaitResult<> result = co_await Await(
+            engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
+        EXPECT_EQ(result.reason(), StopReason::kShutDown);
+        ++results;
+      }
+    };
+    task.emplace(wait());
+  }
+
+  EXPECT_EQ(results, 33);  // The first wait and 32 more.
+}
+
+TEST_F(CoroutineTest, StatusFunctionMayDestroyTheFrame) {
+  std::optional<Task> task;
+  const auto destroy = [&task] {
+    task->Destroy();
+    return false;
+  };
+  const auto wait = [&]() -> Task {
+    (void)co_await Await(engine_, Waiter(destroy, Options(absl::Minutes(1))));
+    ADD_FAILURE() << "the coroutine resumed";
+  };
+
+  task.emplace(wait());
+  engine_.Run();
+
+  EXPECT_EQ(engine_.statistics().polls, 1);
+}
+
+TEST(CoroutineThreadTest, DestroyingTheFrameAwaitsAPoll) {
+  WaitEngine engine({.tick = absl::ZeroDuration()});
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> gone = false;
+    std::optional<Task> task;
+    const auto poll = [&gone] {
+      for (std::atomic<int> spins = 0; spins < 50;) ++spins;
+      EXPECT_FALSE(gone);
+      return false;
+    };
+    const auto wait = [&]() -> Task {
+      WaitOptions options = {
+          .timeout = absl::Hours(1),
+          .backoff = {.initial_delay = absl::Microseconds(30),
+                      .max_delay = absl::Microseconds(30)}};
+      (void)co_await Await(engine, Waiter(poll, std::move(options)));
+      ADD_FAILURE() << "the coroutine resumed";
+    };
+    task.emplace(wait());
+    for (std::atomic<int> spins = 0; spins < round * 50;) ++spins;
+    task->Destroy();
+    gone = true;
+  }
+}
+
 TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   std::latch resumed(1);
   std::thread::id resumed_on;
@@ -289,18 +351,26 @@ TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
 }
 
 // When the engine is destroyed, the thread that started a wait may still be
-// inside the call, because the coroutine has already ended.
+// inside the call, because the coroutine has already ended. Another thread
+// requests a stop at any time.
 TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
   for (int round = 0; round < 300; ++round) {
     auto engine = std::make_unique<WaitEngine>();
     std::latch ended(1);
     std::optional<Task> task;
-    const auto wait = [&ended](WaitEngine& running) -> Task {
-      Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
-      (void)co_await Await(running, std::move(at_once));
+    waiter::stop_source stop;
+    const auto wait = [&](WaitEngine& running) -> Task {
+      Waiter soon([left = round % 3]() mutable { return left-- == 0; },
+                  {.timeout = absl::Minutes(1),
+                   .backoff = {.initial_delay = absl::Microseconds(10)}});
+      (void)co_await Await(running, std::move(soon), stop.get_token());
       ended.count_down();
     };
     JoiningThread starter([&] { task.emplace(wait(*engine)); });
+    const JoiningThread stopper([&] {
+      for (std::atomic<int> spins = 0; spins < round % 7 * 500;) ++spins;
+      stop.request_stop();
+    });
 
     ended.wait();
     engine.reset();

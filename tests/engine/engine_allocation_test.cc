@@ -125,15 +125,16 @@ TEST_P(EngineAllocationTest, WaitsAllocateAlmostNothing) {
   EXPECT_LE(AllocationCount() - before, kWaits / 50);
 }
 
-TEST_P(EngineAllocationTest, StartAndCancelStopGrowing) {
+TEST_P(EngineAllocationTest, StartsAndEndsStopGrowing) {
   constexpr int kWaits = 5'000;
   WaitEngine engine(Options());
   const auto policy = Policy(Hours(1));
   std::vector<WaitHandle> waits;
   waits.reserve(kWaits);
-  const auto round = [&](bool cancels, bool polls) {
+  const auto round = [&](bool cancels, bool polls, bool succeeds = false) {
     for (int i = 0; i < kWaits; ++i) {
-      waits.push_back(Start(engine, policy, [](int64_t) { return false; }));
+      waits.push_back(
+          Start(engine, policy, [succeeds](int64_t) { return succeeds; }));
     }
     if (polls) engine.RunDue();
     if (cancels) {
@@ -149,6 +150,7 @@ TEST_P(EngineAllocationTest, StartAndCancelStopGrowing) {
       for (const bool cancels : {false, true}) {
         for (const bool polls : {false, true}) round(cancels, polls);
       }
+      round(/*cancels=*/false, /*polls=*/true, /*succeeds=*/true);
     }
   };
   rounds(3);
@@ -156,7 +158,7 @@ TEST_P(EngineAllocationTest, StartAndCancelStopGrowing) {
   rounds(10);
 
   EXPECT_LE(LiveAllocationCount(), before);
-  EXPECT_EQ(called_back_, int64_t{2} * 13 * kWaits);
+  EXPECT_EQ(called_back_, int64_t{3} * 13 * kWaits);
 }
 
 TEST_P(EngineAllocationTest, StartAndDestroyAllocateNothing) {

@@ -5,9 +5,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <exception>
 #include <latch>
 #include <mutex>
@@ -24,13 +23,18 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
+#include "tests/support/thread_pool.h"
+#include "tests/support/unowned.h"
 #include "waiter/clock.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/testing/simulated_clock.h"
 #include "waiter/waiter.h"
 
 namespace waiter::engine_executor_test {
@@ -44,52 +48,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 using Task = absl::AnyInvocable<void()>;
-
-// A pool of threads that run tasks.
-class Pool {
- public:
-  explicit Pool(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
-  }
-  ~Pool() {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    changed_.notify_all();
-  }
-
-  auto executor() {
-    return [this](Task task) {
-      {
-        const std::lock_guard lock(mutex_);
-        tasks_.push_back(std::move(task));
-      }
-      changed_.notify_one();
-    };
-  }
-
- private:
-  void Work() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      Task task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      task();
-      task = nullptr;
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Task> tasks_;
-  bool ends_ = false;
-  std::vector<JoiningThread> threads_;
-};
 
 // An executor that runs its tasks when the test tells it to.
 class EngineExecutorTest : public EngineFixture {
@@ -123,6 +81,38 @@ TEST_F(EngineExecutorTest, PollsRunOnTheExecutorAndCallbacksOnTheEngine) {
   EXPECT_EQ(held(), 0);
 }
 
+TEST_F(EngineExecutorTest, HooksRunOnTheEngine) {
+  struct CountsHooks : WaitObserver {
+    void BeforePoll(const WaitIdentity& /*wait*/,
+                    int64_t /*attempt*/) override {
+      ++hooks;
+    }
+    void AfterPoll(const PollEvent& /*poll*/) override { ++hooks; }
+    void BeforeSleep(const SleepEvent& /*sleep*/) override { ++hooks; }
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& /*report*/) override {
+      ++hooks;
+    }
+    int hooks = 0;
+  } observer;
+  WaitEngine engine(Queued());
+  WaitOptions options = EverySecond();
+  options.hooks.observer = Unowned(observer);
+  const WaitHandle wait =
+      engine.Start(Waiter([this] { return CountPoll(polls_ == 1); }, options),
+                   results_.Take());
+  for (const int before : {1, 4}) {
+    engine.RunDue();
+    EXPECT_EQ(observer.hooks, before);
+    RunTasks();
+    EXPECT_EQ(observer.hooks, before);
+    engine.RunDue();
+    clock_.AdvanceTime(Seconds(1));
+  }
+
+  EXPECT_EQ(observer.hooks, 6);
+}
+
 TEST_F(EngineExecutorTest, DelayRunsFromTheEndOfThePoll) {
   WaitEngine engine(Queued());
   const WaitHandle wait = engine.Start(Waiter(
@@ -152,18 +142,21 @@ TEST_F(EngineExecutorTest, AsynchronousFunctionsNeedNoExecutor) {
 }
 
 TEST_F(EngineExecutorTest, CancelOfAQueuedPollPreventsIt) {
-  WaitEngine engine(Queued());
-  WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
-  engine.RunDue();
-  wait.Cancel();
-  engine.RunDue();
-  RunTasks();
-  engine.RunDue();
+  for (const bool engine_is_first : {false, true}) {
+    Results results;
+    WaitEngine engine(Queued());
+    WaitHandle wait = engine.Start(NeverReady(), results.Take());
+    engine.RunDue();
+    wait.Cancel();
+    if (engine_is_first) engine.RunDue();
+    RunTasks();
+    engine.RunDue();
 
-  EXPECT_EQ(polls_, 0);
-  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
-  EXPECT_EQ(results_.reports()[0].attempts, 0);
-  EXPECT_EQ(held(), 0);
+    EXPECT_EQ(polls_, 0);
+    EXPECT_THAT(results.reasons(), ElementsAre(StopReason::kCancelled));
+    EXPECT_EQ(results.reports()[0].attempts, 0);
+    EXPECT_EQ(held(), 0);
+  }
 }
 
 TEST_F(EngineExecutorTest, CancelDuringAPollLetsItsAnswerWin) {
@@ -232,7 +225,7 @@ TEST_F(EngineExecutorTest, DestroyingTheHandleInItsPollIsHarmless) {
 }
 
 TEST_F(EngineExecutorTest, DestroyingTheHandleAwaitsARunningPoll) {
-  Pool pool(1);
+  ThreadPool pool(1);
   std::atomic<bool> polling = false;
   std::atomic<bool> destroying = false;
   std::atomic<bool> polled = false;
@@ -274,7 +267,7 @@ TEST_F(EngineExecutorTest, EngineMayEndBeforeAQueuedPoll) {
 
 TEST_F(EngineExecutorTest, DestroyingTheEngineAwaitsARunningPoll) {
   for (const bool answer : {false, true}) {
-    Pool pool(1);
+    ThreadPool pool(1);
     std::atomic<bool> polling = false;
     std::atomic<bool> destroying = false;
     std::atomic<bool> polled = false;
@@ -364,6 +357,65 @@ TEST_F(EngineExecutorTest, ExceptionOfTheExecutorIsNotCalledOneOfTheFunction) {
                std::runtime_error);
 }
 
+TEST_F(EngineExecutorTest, ExecutorMayKeepThePollAndThrow) {
+  for (const bool anything : {false, true}) {
+    Results results;
+    WaitEngineOptions options = Simulated();
+    options.executor = [&](Task task) {
+      tasks_.push_back(std::move(task));
+      if (anything) throw 42;  // NOLINT: not an exception object
+      throw std::runtime_error("full");
+    };
+    WaitEngine engine(options);
+    const WaitHandle wait = engine.Start(NeverReady(), results.Take());
+    engine.Run();
+    EXPECT_THAT(results.reasons(), ElementsAre(StopReason::kFailed));
+    EXPECT_EQ(results.reports()[0].status.code(), absl::StatusCode::kUnknown);
+    EXPECT_TRUE(results.reports()[0].exception);
+    RunTasks();
+    engine.Run();
+    EXPECT_THAT(results.reports(), SizeIs(1));
+    EXPECT_EQ(polls_, 0);
+  }
+}
+
+TEST_F(EngineExecutorTest, AnswerCountsIfTheExecutorRunsThePollAndThrows) {
+  WaitEngineOptions options = Simulated();
+  options.executor = [](Task task) {
+    task();
+    throw std::runtime_error("too late");
+  };
+  WaitEngine engine(options);
+  const WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
+TEST_F(EngineExecutorTest, TaskThatRunsAgainDoesNothing) {
+  {
+    WaitEngineOptions options = Simulated();
+    options.executor = [&](Task task) {
+      task();
+      task();
+      tasks_.push_back(std::move(task));
+      tasks_.front()();
+    };
+    WaitEngine engine(options);
+    const WaitHandle wait = engine.Start(
+        Waiter([this] { return CountPoll(polls_ == 4); }, EverySecond()),
+        results_.Take());
+    engine.Run();
+    for (Task& task : tasks_) task();
+  }
+  for (Task& task : tasks_) task();
+
+  EXPECT_EQ(polls_, 5);
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+}
+
 TEST_F(EngineExecutorTest, PollThatTheExecutorDropsEndsTheWait) {
   for (const bool at_once : {true, false}) {
     SCOPED_TRACE(at_once);
@@ -446,9 +498,93 @@ TEST_F(EngineExecutorTest, PollThatNeverBeginsEndsAtTheDeadline) {
   EXPECT_EQ(polls_, 0);
 }
 
+// The poll at the deadline is handed over then. It may begin as long as its
+// answer would count.
+TEST_F(EngineExecutorTest, PollAtTheDeadlineIsGivenTimeToBegin) {
+  for (const bool begins : {false, true}) {
+    SimulatedClock clock(SimulatedClock::Mode::kManual);
+    Results results;
+    WaitEngineOptions options = Queued();
+    options.clock = &clock;
+    WaitEngine engine(options);
+    const WaitHandle wait =
+        engine.Start(Waiter([&] { return clock.Elapsed() > Seconds(5); },
+                            {.timeout = Seconds(5),
+                             .poll_timeout = Seconds(3),
+                             .backoff = Every(Seconds(10)),
+                             .clock = &clock}),
+                     results.Take());
+    engine.RunDue();
+    RunTasks();
+    engine.RunDue();
+    clock.AdvanceTime(Seconds(5));
+    engine.RunDue();
+    ASSERT_THAT(tasks_, SizeIs(1));
+    clock.AdvanceTime(Seconds(2));
+    engine.RunDue();
+    EXPECT_THAT(results.reports(), IsEmpty());
+    if (begins) RunTasks();
+    engine.RunDue();
+    clock.AdvanceTime(Seconds(1));
+    engine.RunDue();
+
+    EXPECT_THAT(results.reasons(), ElementsAre(begins ? StopReason::kSuccess
+                                                      : StopReason::kDeadline));
+    EXPECT_EQ(results.reports()[0].elapsed, Seconds(begins ? 7 : 8));
+    tasks_.clear();
+  }
+}
+
+TEST_F(EngineExecutorTest, BegunPollIsAwaitedBeyondTheDeadline) {
+  for (const bool is_strict : {false, true}) {
+    Results results;
+    WaitEngine engine(Queued());
+    WaitOptions options = EverySecond(Seconds(5));
+    options.polls.strict_deadline = is_strict;
+    const WaitHandle wait =
+        engine.Start(Waiter(
+                         [&] {
+                           clock_.AdvanceTime(Seconds(60));
+                           engine.RunDue();
+                           EXPECT_THAT(results.reports(), IsEmpty());
+                           return true;
+                         },
+                         options),
+                     results.Take());
+    engine.RunDue();
+    RunTasks();
+    engine.RunDue();
+
+    EXPECT_THAT(
+        results.reasons(),
+        ElementsAre(is_strict ? StopReason::kDeadline : StopReason::kSuccess));
+    EXPECT_TRUE(results.reports()[0].late);
+  }
+}
+
+// Each of five functions begins 30 ms after its call of the executor.
+TEST_F(EngineExecutorTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
+  WaitEngineOptions slow = Simulated();
+  slow.executor = [&](Task poll) {
+    clock_.AdvanceTime(absl::Milliseconds(30));
+    poll();
+  };
+  WaitEngine engine(slow);
+  for (int i = 0; i < 5; ++i) {
+    engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
+        .Detach();
+  }
+  engine.Run();
+
+  ASSERT_THAT(results_.reports(), SizeIs(5));
+  for (const WaitReport& report : results_.reports()) {
+    EXPECT_EQ(report.elapsed, absl::Milliseconds(30));
+  }
+}
+
 TEST_F(EngineExecutorTest, PollsOfOneWaitNeverOverlap) {
   constexpr size_t kWaits = 50;
-  Pool pool(4);
+  ThreadPool pool(4);
   WaitEngine engine(
       {.threads = 2, .tick = Microseconds(1), .executor = pool.executor()});
   const auto policy = WaitPolicy::Make(
@@ -524,8 +660,40 @@ TEST_F(EngineExecutorTest, DestructorInACallOfTheExecutorAwaitsThePoll) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
+// The callback is on the thread of the engine, and the poll on one of the pool.
+TEST_F(EngineExecutorTest, CallbackMayDestroyTheHandleOfARunningPoll) {
+  ThreadPool pool(2);
+  WaitEngine engine(
+      {.tick = absl::ZeroDuration(), .executor = pool.executor()});
+  const auto policy = WaitPolicy::Make(
+      {.timeout = Hours(1), .backoff = Every(Microseconds(30))});
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> gone = false;
+    std::latch destroyed(1);
+    std::optional<WaitHandle> polled =
+        engine.Start(Waiter(
+                         [&] {
+                           for (std::atomic<int> i = 0; i < 300;) ++i;
+                           EXPECT_FALSE(gone);
+                           return false;
+                         },
+                         policy),
+                     [](const WaitResult<>&) {});
+    engine
+        .Start(Waiter([left = round % 3]() mutable { return left-- == 0; },
+                      policy),
+               [&](const WaitResult<>&) {
+                 polled.reset();
+                 gone = true;
+                 destroyed.count_down();
+               })
+        .Detach();
+    destroyed.wait();
+  }
+}
+
 TEST_F(EngineExecutorTest, WaitsThatAPollStartsStayOnTheThreadOfItsWait) {
-  Pool pool(1);
+  ThreadPool pool(1);
   WaitEngine engine({.threads = 4, .executor = pool.executor()});
   std::latch ended(5);
   std::mutex mutex;

@@ -28,10 +28,14 @@
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
+#include "tests/support/unowned.h"
 #include "waiter/clock.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
+#include "waiter/engine/group.h"
 #include "waiter/engine/handle.h"
+#include "waiter/observer.h"
+#include "waiter/options.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -83,17 +87,20 @@ auto NeverReady() {
   return Waiter([] { return false; }, Forever());
 }
 
-// Polls on the executor start waits while the engine is destroyed. They may
-// pick any worker, even one that has ended all its waits.
+// Waits that polls start while the engine is destroyed. Polls on the executor
+// may pick any worker, even one that has ended all its waits.
 TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
   for (int round = 0; round < 50; ++round) {
     Ends ends;
     std::latch began(1);
     JoiningThread pool;
-    auto engine = std::make_unique<WaitEngine>(WaitEngineOptions{
-        .threads = 2, .executor = [&](absl::AnyInvocable<void()> poll) {
-          if (!pool.joinable()) pool = JoiningThread(std::move(poll));
-        }});
+    WaitEngineOptions options = {.threads = 2};
+    if (round % 5 != 0) {
+      options.executor = [&](absl::AnyInvocable<void()> poll) {
+        if (!pool.joinable()) pool = JoiningThread(std::move(poll));
+      };
+    }
+    auto engine = std::make_unique<WaitEngine>(options);
     WaitEngine& running = *engine;
     running
         .Start(Waiter(
@@ -114,7 +121,6 @@ TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
         .Detach();
     began.wait();
     engine.reset();
-    pool.join();
 
     EXPECT_THAT(ends.reasons(), SizeIs(9));
     EXPECT_THAT(ends.reasons(), Each(StopReason::kShutDown));
@@ -122,14 +128,84 @@ TEST(EngineShutdownTest, WaitsThatPollsStartDuringTheShutdownEnd) {
   }
 }
 
+TEST(EngineShutdownTest, AllWaitsThatACallbackStartsEnd) {
+  for (const int threads : {0, 1, 2}) {
+    Ends ends;
+    std::atomic<int> polls = 0;
+    {
+      WaitEngine engine({.threads = threads});
+      engine
+          .Start(NeverReady(), ends.Take([&](StopReason /*reason*/) {
+            for (int i = 0; i < 100; ++i) {
+              engine
+                  .Start(Waiter([&] { return ++polls > 0; }, Forever()),
+                         ends.Take())
+                  .Detach();
+            }
+          }))
+          .Detach();
+    }
+    EXPECT_THAT(ends.reasons(), SizeIs(101));
+    EXPECT_THAT(ends.reasons(), Each(StopReason::kShutDown));
+    EXPECT_EQ(polls, 0);
+  }
+}
+
+// Without threads, that is the thread that destroys the engine.
+TEST(EngineShutdownTest, CallbacksAreOnTheThreadsOfTheirWaits) {
+  for (const int threads : {0, 1, 3}) {
+    std::vector<std::thread::id> polled(6);
+    std::latch polls(6);
+    {
+      WaitEngine engine({.threads = threads});
+      for (std::thread::id& thread : polled) {
+        engine
+            .Start(Waiter(
+                       [&] {
+                         thread = std::this_thread::get_id();
+                         polls.count_down();
+                         return false;
+                       },
+                       {.timeout = absl::Hours(9),
+                        .backoff = Every(absl::Hours(1))}),
+                   [&](const WaitResult<>& result) {
+                     EXPECT_EQ(result.reason(), StopReason::kShutDown);
+                     EXPECT_EQ(std::this_thread::get_id(), thread);
+                   })
+            .Detach();
+      }
+      if (threads == 0) engine.RunDue();
+      polls.wait();
+    }
+    for (const std::thread::id& thread : polled) {
+      EXPECT_EQ(thread == std::this_thread::get_id(), threads == 0);
+    }
+  }
+}
+
+// Counts the waits that have ended, and calls `then` in each hook.
+struct CountsEnds : WaitObserver {
+  void OnDone(const WaitIdentity& /*wait*/,
+              const WaitReport& /*report*/) override {
+    ++ends;
+    if (then != nullptr) then();
+  }
+  std::atomic<int> ends = 0;
+  std::function<void()> then;
+};
+
 TEST(EngineShutdownTest, CallbackThatAlwaysStartsItsWaitAgainDoesNotHoldItUp) {
   for (const int threads : {0, 1, 2}) {
     Ends ends;
+    CountsEnds observer;
+    const auto policy = WaitPolicy::Make(
+        {.timeout = absl::Hours(1), .hooks = {.observer = Unowned(observer)}});
     auto engine =
         std::make_unique<WaitEngine>(WaitEngineOptions{.threads = threads});
     std::function<void(StopReason)> again =
         [&, &running = *engine](StopReason /*reason*/) {
-          running.Start(NeverReady(), ends.Take(again)).Detach();
+          running.Start(Waiter([] { return false; }, policy), ends.Take(again))
+              .Detach();
         };
     again(StopReason::kSuccess);
 
@@ -138,16 +214,95 @@ TEST(EngineShutdownTest, CallbackThatAlwaysStartsItsWaitAgainDoesNotHoldItUp) {
     // The first wait and 32 descendants. The next start does nothing.
     EXPECT_THAT(ends.reasons(), SizeIs(33));
     EXPECT_THAT(ends.reasons(), Each(StopReason::kShutDown));
+    EXPECT_EQ(observer.ends, 34);
     again = nullptr;
     EXPECT_EQ(ends.alive(), 0);
   }
 }
 
-TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopToken) {
-  for (const bool on_executor : {false, true}) {
+TEST(EngineShutdownTest, HookThatAlwaysStartsAWaitAgainDoesNotHoldItUp) {
+  for (const int threads : {0, 1}) {
+    CountsEnds observer;
+    {
+      WaitEngine engine({.threads = threads});
+      observer.then = [&] {
+        if (observer.ends > 2000) return;
+        engine
+            .Start(Waiter([] { return false; },
+                          {.timeout = absl::Hours(1),
+                           .hooks = {.observer = Unowned(observer)}}),
+                   [](const WaitResult<>&) {})
+            .Detach();
+      };
+      observer.then();
+    }
+    EXPECT_LT(observer.ends, 100);
+  }
+}
+
+// The waits of each group start the next one. Nothing may be left behind.
+TEST(EngineShutdownTest, ChainOfGroupsDoesNotHoldItUp) {
+  for (const int threads : {0, 1, 2}) {
+    const auto token = std::make_shared<int>();
+    std::atomic<int> groups = 0;
+    std::function<void()> start;
+    {
+      WaitEngine engine({.threads = threads});
+      start = [&] {
+        std::vector<Waiter<std::function<bool()>>> waits;
+        waits.emplace_back([] { return false; }, Forever());
+        waits.emplace_back([] { return false; }, Forever());
+        WaitGroup<>(engine, std::move(waits), {},
+                    [&, token](const std::vector<WaitResult<>>& results) {
+                      EXPECT_THAT(results, SizeIs(2));
+                      if (++groups < 1000) start();
+                    })
+            .Detach();
+      };
+      start();
+    }
+    EXPECT_GE(groups, 1);
+    EXPECT_LT(groups, 1000);
+    EXPECT_EQ(token.use_count(), 1);
+  }
+}
+
+TEST(EngineShutdownTest, FunctionMayDestroyAnotherEngine) {
+  for (const int threads : {0, 1}) {
+    Ends ends;
+    std::latch destroyed(1);
+    WaitEngine engine({.threads = threads});
+    auto other = std::make_unique<WaitEngine>();
+    other->Start(NeverReady(), ends.Take()).Detach();
+    engine
+        .Start(Waiter(
+                   [&] {
+                     other.reset();
+                     destroyed.count_down();
+                     return true;
+                   },
+                   Forever()),
+               [](const WaitResult<>&) {})
+        .Detach();
+    if (threads == 0) engine.Run();
+    destroyed.wait();
+
+    EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
+  }
+}
+
+TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopTokenAndMaySucceed) {
+  struct Case {
+    int threads;
+    bool on_executor;
+    bool succeeds;
+  };
+  for (const auto& [threads, on_executor, succeeds] :
+       {Case{1, false, false}, Case{1, false, true}, Case{1, true, false},
+        Case{1, true, true}, Case{0, true, false}, Case{0, true, true}}) {
     Ends ends;
     JoiningThread pool;
-    WaitEngineOptions options;
+    WaitEngineOptions options = {.threads = threads};
     if (on_executor) {
       options.executor = [&](absl::AnyInvocable<void()> poll) {
         pool = JoiningThread(std::move(poll));
@@ -157,22 +312,24 @@ TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopToken) {
     auto engine = std::make_unique<WaitEngine>(options);
     engine
         ->Start(Waiter(
-                    [&](const PollContext& context) {
+                    [&, succeeds = succeeds](const PollContext& context) {
                       began.count_down();
                       std::latch stopped(1);
                       const waiter::stop_callback on_stop(
                           context.stop_token, [&] { stopped.count_down(); });
                       stopped.wait();
-                      return false;
+                      return succeeds;
                     },
                     Forever()),
                 ends.Take())
         .Detach();
+    if (threads == 0) engine->RunDue();
     began.wait();
 
     engine.reset();
 
-    EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
+    EXPECT_THAT(ends.reasons(), ElementsAre(succeeds ? StopReason::kSuccess
+                                                     : StopReason::kShutDown));
   }
 }
 
@@ -209,12 +366,15 @@ TEST(EngineShutdownTest, ExecutorThatOwnsItsQueueIsDestroyed) {
            polls->push_back(std::move(poll));
          }});
     engine.Start(NeverReady(), ends.Take()).Detach();
+    WaitHandle cancelled = engine.Start(NeverReady(), ends.Take());
     engine.RunDue();
-    ASSERT_THAT(*polls, SizeIs(1));
+    ASSERT_THAT(*polls, SizeIs(2));
     polls.reset();
+    cancelled.Cancel();
+    cancelled.Detach();
   }
 
-  EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
+  EXPECT_THAT(ends.reasons(), SizeIs(2));
   EXPECT_TRUE(queue.expired());
 }
 
@@ -262,6 +422,38 @@ TEST(EngineShutdownTest, TaskThatOutlivesTheEngineDoesNothing) {
   std::move(kept)();
 
   EXPECT_EQ(polls, 0);
+}
+
+TEST(EngineShutdownDeathTest, DestroyingTheEngineInAFunctionDies) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto die = [](int threads, bool in_callback) {
+    std::unique_ptr<WaitEngine> engine;
+    std::latch made(1);
+    engine =
+        std::make_unique<WaitEngine>(WaitEngineOptions{.threads = threads});
+    const auto destroy = [&] {
+      made.wait();
+      engine.reset();
+    };
+    engine
+        ->Start(Waiter(
+                    [&] {
+                      if (!in_callback) destroy();
+                      return true;
+                    },
+                    Forever()),
+                [&](const WaitResult<>&) { destroy(); })
+        .Detach();
+    made.count_down();
+    if (threads == 0) engine->Run();
+    std::latch(1).wait();
+  };
+  for (const int threads : {0, 1}) {
+    for (const bool in_callback : {false, true}) {
+      EXPECT_DEATH(die(threads, in_callback),
+                   "a WaitEngine was destroyed by one of its own waits");
+    }
+  }
 }
 
 TEST(EngineShutdownDeathTest, DestroyingTheEngineInAPollOnAnExecutorDies) {

@@ -244,7 +244,7 @@ TEST_F(EngineStressTest, OutcomesRaceOnAnExecutor) {
   ExpectAllEnded();
 }
 
-TEST_F(EngineStressTest, CallbacksStartWaitsWhileTheEngineEnds) {
+TEST_F(EngineStressTest, FunctionsStartWaitsWhileTheEngineEnds) {
   for (int round = 0; round < 10; ++round) {
     std::atomic<int> chained = 0;
     {
@@ -257,10 +257,24 @@ TEST_F(EngineStressTest, CallbacksStartWaitsWhileTheEngineEnds) {
           if (result.reason() == StopReason::kShutDown) return;
           ++capture.tally().started;
           engine
-              ->Start(Waiter([capture = capture] { return true; }, policy),
+              ->Start(Waiter(
+                          [chain = *this] {
+                            chain.StartAnother();
+                            return true;
+                          },
+                          policy),
                       *this)
               .Detach();
         }
+        // Starts a wait that is no part of the chain.
+        void StartAnother() const {
+          ++capture.tally().started;
+          engine
+              ->Start(Waiter([capture = capture] { return true; }, policy),
+                      CallBack{capture})
+              .Detach();
+        }
+
         WaitEngine* engine;
         std::shared_ptr<const WaitPolicy> policy;
         std::atomic<int>* chained;

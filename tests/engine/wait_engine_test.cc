@@ -1,20 +1,17 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <future>
 #include <latch>
 #include <limits>
+#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,13 +26,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
-#include "tests/support/first_seed.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
 #include "waiter/backoff.h"
-#include "waiter/budgets.h"
 #include "waiter/clock.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
 #include "waiter/observer.h"
@@ -52,24 +48,19 @@ namespace {
 using ::absl::Hours;
 using ::absl::Microseconds;
 using ::absl::Milliseconds;
-using ::absl::Minutes;
 using ::absl::Seconds;
 using ::absl::StatusCode;
 using ::absl::ZeroDuration;
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Eq;
-using ::testing::Ge;
-using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Le;
-using ::testing::Lt;
 using ::testing::Not;
 using ::testing::Pointee;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 using WaitEngineTest = EngineFixture;
 
@@ -146,7 +137,15 @@ TEST_F(WaitEngineTest, StartNeitherPollsNorCallsBack) {
   EXPECT_EQ(polls_, 1);
 }
 
-TEST_F(WaitEngineTest, StartInsideAPollOrACallbackDoesNotPollThere) {
+TEST_F(WaitEngineTest, StartInsideAFunctionOrAHookDoesNotPollThere) {
+  struct Starter : WaitObserver {
+    void AfterPoll(const PollEvent& /*poll*/) override { start(); }
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& /*report*/) override {
+      start();
+    }
+    std::function<void()> start;
+  } starter;
   WaitEngine engine(Simulated());
   std::vector<WaitHandle> inner;
   const auto start = [&] {
@@ -157,12 +156,15 @@ TEST_F(WaitEngineTest, StartInsideAPollOrACallbackDoesNotPollThere) {
     EXPECT_EQ(polls_, before);
     EXPECT_TRUE(inner.back().pending());
   };
+  starter.start = start;
+  WaitOptions options = EverySecond();
+  options.hooks.observer = Unowned(starter);
   const WaitHandle wait = engine.Start(Waiter(
                                            [&] {
                                              start();
                                              return true;
                                            },
-                                           EverySecond()),
+                                           options),
                                        [&](const WaitResult<>&) {
                                          start();
                                          start();
@@ -170,9 +172,9 @@ TEST_F(WaitEngineTest, StartInsideAPollOrACallbackDoesNotPollThere) {
 
   engine.Run();
 
-  EXPECT_THAT(inner, SizeIs(3));
+  EXPECT_THAT(inner, SizeIs(5));
   EXPECT_THAT(results_.reasons(),
-              AllOf(SizeIs(3), Each(Eq(StopReason::kSuccess))));
+              AllOf(SizeIs(5), Each(Eq(StopReason::kSuccess))));
 }
 
 TEST_F(WaitEngineTest, CallbacksMayStartWaitsForever) {
@@ -418,6 +420,11 @@ TEST_F(WaitEngineTest, ExceptionOfACallbackGoesToTheHook) {
           });
     start([] { return Success(7); },
           [token = token_](const WaitResult<int>&) { throw 5; });
+    engine
+        .Start(AsyncWaiter([](const PollCompletion<>& done) { done(true); },
+                           EverySecond()),
+               [](const WaitResult<>&) { throw 7; })
+        .Detach();
     start([polls = 0]() mutable { return ++polls == 3; }, TakeHolding());
     start([] { return false; },
           [token = token_](const WaitResult<>&) {
@@ -432,8 +439,7 @@ TEST_F(WaitEngineTest, ExceptionOfACallbackGoesToTheHook) {
       clock_.AdvanceTime(Seconds(1));
     }
     EXPECT_EQ(held(), 1);
-    EXPECT_THAT(thrown,
-                testing::UnorderedElementsAre("from a success", "5", "6"));
+    EXPECT_THAT(thrown, UnorderedElementsAre("from a success", "5", "6", "7"));
   }
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
@@ -593,6 +599,18 @@ TEST_F(WaitEngineTest, InvalidEngineOptionsAreReportedByEveryWait) {
   }
 }
 
+TEST_F(WaitEngineTest, InvalidEngineWithoutThreadsRuns) {
+  WaitEngineOptions options = Simulated();
+  options.relative_slack = 2;
+  WaitEngine engine(options);
+  const WaitHandle wait =
+      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+
+  engine.Run();
+
+  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kInvalidOptions));
+}
+
 TEST_F(WaitEngineTest, BoundsOfEngineOptionsAreValid) {
   for (const absl::Duration tick :
        {ZeroDuration(), Microseconds(1), Seconds(1), Hours(1)}) {
@@ -624,632 +642,6 @@ TEST_F(WaitEngineTest, WaitOnAnotherClockIsInvalid) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("clock")));
 }
 
-// Randomness.
-
-TEST_F(WaitEngineTest, SameSeedGivesTheSameDelays) {
-  const auto times_of = [](std::optional<uint64_t> engine_seed,
-                           std::optional<uint64_t> wait_seed) {
-    SimulatedClock clock;
-    WaitEngine engine({.threads = 0,
-                       .tick = ZeroDuration(),
-                       .clock = &clock,
-                       .seed = engine_seed});
-    std::vector<absl::Duration> polled_at;
-    for (int i = 0; i < 3; ++i) {
-      engine
-          .Start(Waiter(
-                     [&] {
-                       polled_at.push_back(clock.Elapsed());
-                       return false;
-                     },
-                     {.timeout = Minutes(1),
-                      .hooks = {.seed = wait_seed},
-                      .clock = &clock}),
-                 [](const WaitResult<>&) {})
-          .Detach();
-    }
-    engine.Run();
-    return polled_at;
-  };
-
-  EXPECT_EQ(times_of(7, std::nullopt), times_of(7, std::nullopt));
-  EXPECT_NE(times_of(7, std::nullopt), times_of(8, std::nullopt));
-  EXPECT_NE(times_of(std::nullopt, std::nullopt),
-            times_of(std::nullopt, std::nullopt));
-  EXPECT_EQ(times_of(7, 9), times_of(8, 9));
-}
-
-TEST_F(WaitEngineTest, SeedOfAWaitGivesTheDelaysOfTheBlockingForm) {
-  WaitOptions options = {
-      .timeout = Minutes(1), .hooks = {.seed = 9}, .clock = &clock_};
-  std::array<std::vector<absl::Duration>, 3> polled_at;
-  WaitEngine engine(Simulated());
-  for (size_t i = 0; i < 2; ++i) {
-    engine
-        .Start(Waiter(
-                   [&polled_at, i, this] {
-                     polled_at[i].push_back(clock_.Elapsed());
-                     return false;
-                   },
-                   options),
-               results_.Take())
-        .Detach();
-  }
-  engine.Run();
-  SimulatedClock clock;
-  options.clock = &clock;
-  Waiter blocking(
-      [&] {
-        polled_at[2].push_back(clock.Elapsed());
-        return false;
-      },
-      options);
-  EXPECT_EQ(blocking.Wait().reason(), StopReason::kDeadline);
-
-  EXPECT_EQ(polled_at[0], polled_at[2]);
-  EXPECT_EQ(polled_at[1], polled_at[2]);
-}
-
-// Time.
-
-// Runs waits at random times, and expects each poll when it is due, or as much
-// later as tick and slack allow.
-void ExpectLateness(uint64_t seed, absl::Duration tick, double slack,
-                    absl::Duration max_delay) {
-  SimulatedClock clock;
-  SplitMix64 gen(seed);
-  const auto draw = [&gen](absl::Duration from, absl::Duration to) {
-    const auto share = static_cast<double>(gen() >> 11) * 0x1p-53;
-    return absl::Trunc(from + share * (to - from), absl::Nanoseconds(1));
-  };
-  clock.AdvanceTime(draw(ZeroDuration(), Seconds(10)));
-  WaitEngine engine(
-      {.threads = 0, .tick = tick, .relative_slack = slack, .clock = &clock});
-  clock.AdvanceTime(draw(ZeroDuration(), Seconds(10)));
-  struct Wait {
-    absl::Duration last_poll;
-    absl::Duration delay;
-    absl::Duration deadline;
-  };
-  std::vector<Wait> waits(20);
-  int polls = 0;
-  int ended = 0;
-  for (Wait& wait : waits) {
-    const absl::Duration first_delay = draw(ZeroDuration(), max_delay);
-    const absl::Duration timeout = draw(ZeroDuration(), 20 * max_delay);
-    const absl::Duration next_delays = draw(max_delay / 50, max_delay);
-    wait.last_poll = clock.Elapsed();
-    wait.delay = first_delay;
-    wait.deadline = clock.Elapsed() + timeout;
-    const auto poll = [&, next_delays] {
-      const absl::Duration now = clock.Elapsed();
-      const absl::Duration due =
-          std::min(wait.last_poll + wait.delay, wait.deadline);
-      const absl::Duration latest =
-          std::min(wait.last_poll + (1 + slack) * wait.delay, wait.deadline);
-      EXPECT_THAT(now, AllOf(Ge(due), Le(latest + tick)))
-          << "due " << due << ", deadline " << wait.deadline;
-      wait.last_poll = now;
-      wait.delay = next_delays;
-      ++polls;
-      return false;
-    };
-    engine
-        .Start(Waiter(poll, {.timeout = timeout,
-                             .backoff = Every(next_delays),
-                             .polls = {.first_delay = first_delay},
-                             .clock = &clock}),
-               [&ended](const WaitResult<>& result) {
-                 EXPECT_EQ(result.reason(), StopReason::kDeadline);
-                 ++ended;
-               })
-        .Detach();
-  }
-  engine.Run();
-  EXPECT_EQ(ended, 20);
-  EXPECT_GT(polls, 40);
-}
-
-TEST_F(WaitEngineTest, PollsAreNeverEarlyAndAtMostOneTickLate) {
-  const uint64_t first = FirstSeed();
-  for (uint64_t seed = first; seed < first + 5; ++seed) {
-    SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", seed));
-    for (const absl::Duration tick : {Microseconds(1), Microseconds(7),
-                                      Milliseconds(1), Milliseconds(30)}) {
-      for (const double slack : {0.0, 0.3, 1.0}) {
-        ExpectLateness(seed, tick, slack, 3 * tick);
-        ExpectLateness(seed, tick, slack, 500 * tick);
-        ExpectLateness(seed, tick, slack, 100'000 * tick);
-      }
-    }
-    ExpectLateness(seed, ZeroDuration(), 0, Seconds(1));
-    ExpectLateness(seed, ZeroDuration(), 0.3, Seconds(1));
-    if (HasFailure()) return;
-  }
-}
-
-// Counts the wake-ups of the engine for 200 waits with random delays.
-int WakeUpsOf(absl::Duration tick, double slack) {
-  SimulatedClock clock;
-  WaitEngine engine({.threads = 0,
-                     .tick = tick,
-                     .relative_slack = slack,
-                     .clock = &clock,
-                     .seed = 7});
-  std::set<absl::Duration> wake_ups;
-  for (int i = 0; i < 200; ++i) {
-    engine
-        .Start(Waiter(
-                   [&] {
-                     wake_ups.insert(clock.Elapsed());
-                     return false;
-                   },
-                   {.timeout = Minutes(10), .clock = &clock}),
-               [](const WaitResult<>&) {})
-        .Detach();
-  }
-  engine.Run();
-  return static_cast<int>(wake_ups.size());
-}
-
-TEST_F(WaitEngineTest, TicksAndSlackWakeWaitsTogether) {
-  const int exact = WakeUpsOf(ZeroDuration(), 0);
-  const int ticks = WakeUpsOf(Milliseconds(100), 0);
-  const int slack = WakeUpsOf(Milliseconds(1), 0.25);
-  EXPECT_LT(2 * ticks, exact);
-  EXPECT_LT(2 * slack, exact);
-}
-
-TEST_F(WaitEngineTest, SlowPollCausesNoBurst) {
-  WaitEngine engine(Simulated());
-  std::vector<absl::Duration> polled_at;
-  const WaitHandle wait =
-      engine.Start(Waiter(
-                       [&] {
-                         polled_at.push_back(clock_.Elapsed());
-                         clock_.AdvanceTime(Seconds(10));
-                         return polled_at.size() == 3;
-                       },
-                       EverySecond()),
-                   results_.Take());
-
-  engine.Run();
-
-  EXPECT_THAT(polled_at, ElementsAre(ZeroDuration(), Seconds(11), Seconds(22)));
-}
-
-TEST_F(WaitEngineTest, WallClockStepsChangeNothing) {
-  WaitEngine engine(Simulated());
-  ScriptedPoll<> script(clock_, {PollStatus::kNotReady});
-  WaitOptions options = EverySecond(absl::InfiniteDuration());
-  options.deadline = clock_.TimeNow() + Seconds(3);
-  const WaitHandle wait =
-      engine.Start(Waiter(std::ref(script), options), results_.Take());
-  clock_.CallAt(Milliseconds(500), [&] { clock_.StepWallClock(Hours(1)); });
-  clock_.CallAt(Milliseconds(1500), [&] { clock_.StepWallClock(-Hours(9)); });
-
-  engine.Run();
-
-  EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
-  EXPECT_THAT(script.polled_at(),
-              ElementsAre(ZeroDuration(), Seconds(1), Seconds(2), Seconds(3)));
-}
-
-// The engine frees its lists of this length instead of keeping them.
-TEST_F(WaitEngineTest, RoundPollsEachOfManyWaitsOnce) {
-  constexpr int kWaits = 70'000;
-  WaitEngine engine(Simulated());
-  WaitOptions options = EverySecond();
-  options.backoff = Every(ZeroDuration());
-  const auto policy = WaitPolicy::Make(options);
-  for (int i = 0; i < kWaits; ++i) {
-    engine
-        .Start(Waiter([this] { return CountPoll(false); }, policy),
-               [](const WaitResult<>&) {})
-        .Detach();
-  }
-
-  engine.RunDue();  // Begins the waits, and polls each once.
-
-  for (int round = 1; round <= 2; ++round) {
-    polls_ = 0;
-    engine.RunDue();
-    EXPECT_EQ(polls_, kWaits);
-  }
-}
-
-TEST_F(WaitEngineTest, MillionPollsWithoutDelayStarveNoOtherWait) {
-  constexpr int kPolls = 1'000'000;
-  WaitEngine engine(Simulated());
-  WaitOptions options = EverySecond();
-  options.backoff = Every(ZeroDuration());
-  int greedy_polls = 0;
-  const WaitHandle greedy =
-      engine.Start(Waiter(
-                       [&] {
-                         clock_.AdvanceTime(Microseconds(1));
-                         return ++greedy_polls == kPolls;
-                       },
-                       options),
-                   results_.Take());
-  const WaitHandle meek =
-      engine.Start(Waiter([this] { return CountPoll(polls_ == 9); }, options),
-                   [&](const WaitResult<>& result) {
-                     EXPECT_TRUE(result.ok());
-                     EXPECT_LT(greedy_polls, 10'000);
-                   });
-  options.backoff = Every(Milliseconds(1));
-  std::vector<absl::Duration> polled_at;
-  const WaitHandle timed =
-      engine.Start(Waiter(
-                       [&] {
-                         polled_at.push_back(clock_.Elapsed());
-                         return polled_at.size() == 10;
-                       },
-                       options),
-                   [&](const WaitResult<>& result) {
-                     EXPECT_TRUE(result.ok());
-                     EXPECT_LT(greedy_polls, 100'000);
-                   });
-
-  engine.Run();
-
-  EXPECT_EQ(greedy_polls, kPolls);
-  EXPECT_EQ(polls_, 10);
-  EXPECT_THAT(polled_at, SizeIs(10));
-  EXPECT_EQ(results_.reports()[0].attempts, kPolls);
-}
-
-// Starts one wait that polls each second, and a burst of others whose polls
-// take 10 ms each.
-class BurstTest : public EngineFixture {
- protected:
-  static constexpr size_t kBurst = 1000;
-
-  void StartAll(WaitEngine& engine) {
-    timed_ = engine.Start(Waiter(
-                              [this] {
-                                polled_at_.push_back(clock_.Elapsed());
-                                if (on_timed_ != nullptr) on_timed_();
-                                return polled_at_.size() == 3;
-                              },
-                              EverySecond()),
-                          results_.Take());
-    for (size_t i = 0; i < kBurst; ++i) {
-      burst_.push_back(engine.Start(Waiter(
-                                        [this, i] {
-                                          clock_.AdvanceTime(Milliseconds(10));
-                                          order_.push_back(i);
-                                          return true;
-                                        },
-                                        EverySecond()),
-                                    results_.Take()));
-    }
-  }
-
-  WaitHandle timed_;
-  std::function<void()> on_timed_;
-  std::vector<absl::Duration> polled_at_;
-  std::vector<WaitHandle> burst_;
-  std::vector<size_t> order_;
-};
-
-TEST_F(BurstTest, DueTimersComeAfterAtMost32Starts) {
-  WaitEngine engine(Simulated());
-  StartAll(engine);
-  engine.RunDue();
-  const size_t begun = order_.size();
-  ASSERT_LT(begun, kBurst);
-  std::vector<size_t> begun_before;
-  on_timed_ = [&] { begun_before.push_back(order_.size()); };
-
-  // A round that begins with a due timer.
-  clock_.AdvanceTime(Seconds(1));
-  engine.RunDue();
-
-  EXPECT_THAT(begun_before, ElementsAre(AllOf(Gt(begun), Le(begun + 32))));
-}
-
-TEST_F(BurstTest, ManyStartsDoNotDelayDueWaits) {
-  WaitEngine engine(Simulated());
-  StartAll(engine);
-
-  engine.Run();
-
-  EXPECT_THAT(polled_at_, ElementsAre(ZeroDuration(), Le(Milliseconds(1500)),
-                                      Le(Milliseconds(3000))));
-  EXPECT_THAT(order_, SizeIs(kBurst));
-  EXPECT_TRUE(std::is_sorted(order_.begin(), order_.end()));
-}
-
-TEST_F(BurstTest, WaitsNotYetBegunMayBeCancelledOrDestroyed) {
-  WaitEngine engine(Simulated());
-  on_timed_ = [this] {
-    if (polled_at_.size() != 2) return;
-    ASSERT_LT(order_.size(), kBurst);
-    burst_[kBurst - 2].Cancel();
-    burst_[kBurst - 1] = {};
-  };
-  StartAll(engine);
-
-  engine.Run();
-
-  EXPECT_THAT(order_, AllOf(SizeIs(kBurst - 2), Each(Lt(kBurst - 2))));
-  EXPECT_THAT(results_.reasons(), SizeIs(kBurst));
-  EXPECT_THAT(results_.reasons(), Contains(StopReason::kCancelled).Times(1));
-}
-
-TEST_F(BurstTest, WaitsNotYetBegunAreShutDown) {
-  {
-    WaitEngine engine(Simulated());
-    StartAll(engine);
-    engine.RunDue();
-    ASSERT_LT(order_.size(), kBurst);
-    burst_[kBurst - 1] = {};
-  }
-
-  EXPECT_THAT(results_.reports(), SizeIs(kBurst));  // One wait was destroyed.
-  EXPECT_THAT(results_.reasons(),
-              Contains(StopReason::kShutDown).Times(kBurst - order_.size()));
-}
-
-// Reports.
-
-TEST_F(WaitEngineTest, BriefReportHasTheLastPollThatEndsTheWait) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kLean;
-  WaitEngine engine(options);
-  ScriptedPoll<> script(
-      clock_, {NotReady("CREATING"), Failed(absl::AbortedError("x"))});
-  const WaitHandle wait =
-      engine.Start(Waiter(std::ref(script), EverySecond()), results_.Take());
-
-  engine.Run();
-
-  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kFailed));
-  const WaitReport& report = results_.reports()[0];
-  EXPECT_THAT(report.status, StatusIs(StatusCode::kAborted,
-                                      "x (wait, after 2 attempts in 1s)"));
-  EXPECT_EQ(report.last_poll.error(), absl::AbortedError("x"));
-  EXPECT_EQ(report.attempts, 2);
-  EXPECT_EQ(report.elapsed, Seconds(1));
-}
-
-TEST_F(WaitEngineTest, ReportOfAWaitEndedInItsSleepHasTheStatusOfItsLastPoll) {
-  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
-    for (const bool shuts_down : {false, true}) {
-      Results results;
-      {
-        WaitEngineOptions options = Simulated();
-        options.report = level;
-        WaitEngine engine(options);
-        WaitHandle wait =
-            engine.Start(Waiter([] { return Throttled("too many requests"); },
-                                EverySecond()),
-                         results.Take());
-        engine.RunDue();
-        clock_.AdvanceTime(Milliseconds(100));
-        if (!shuts_down) wait.Cancel();
-        engine.RunDue();
-        wait.Detach();
-      }
-
-      ASSERT_THAT(results.reasons(),
-                  ElementsAre(shuts_down ? StopReason::kShutDown
-                                         : StopReason::kCancelled));
-      const WaitReport& report = results.reports()[0];
-      EXPECT_EQ(report.status.code(), StatusCode::kCancelled);
-      EXPECT_EQ(report.attempts, 1);
-      EXPECT_EQ(report.elapsed, Milliseconds(100));
-      EXPECT_EQ(report.last_poll.status(), PollStatus::kThrottled);
-      if (level == ReportLevel::kFull) {
-        EXPECT_EQ(report.last_poll.detail(), "too many requests");
-        EXPECT_THAT(std::string(report.status.message()),
-                    HasSubstr("too many requests"));
-        EXPECT_EQ(report.count(PollStatus::kThrottled), 1);
-        EXPECT_EQ(report.slept, Milliseconds(100));
-        ASSERT_TRUE(report.first_error.has_value());
-        EXPECT_EQ(report.first_error->detail(), "too many requests");
-      }
-    }
-  }
-}
-
-TEST_F(WaitEngineTest, ReportOfAWaitEndedBeforeItBeganHasNothingOfEarlierOnes) {
-  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
-    Results results;
-    {
-      WaitEngineOptions options = Simulated();
-      options.report = level;
-      WaitEngine engine(options);
-      polls_ = 0;
-      engine
-          .Start(Waiter([this] { return ++polls_ == 3; }, EverySecond()),
-                 [](const WaitResult<>&) {})
-          .Detach();
-      engine.Run();
-      clock_.AdvanceTime(Seconds(10));
-      engine.Start(NeverReady(), results.Take()).Detach();
-    }
-
-    ASSERT_THAT(results.reasons(), ElementsAre(StopReason::kShutDown));
-    const WaitReport& report = results.reports()[0];
-    EXPECT_EQ(report.attempts, 0);
-    EXPECT_EQ(report.elapsed, ZeroDuration());
-    EXPECT_EQ(report.slept, ZeroDuration());
-    EXPECT_EQ(report.longest_poll, ZeroDuration());
-    EXPECT_THAT(report.counts, Each(0));
-  }
-}
-
-TEST_F(WaitEngineTest, FullReportsOfWaitsUnderWayAreKeptApart) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
-  const auto succeed_after = [&](int polls) {
-    engine
-        .Start(Waiter([polls]() mutable { return --polls < 0; }, EverySecond()),
-               results_.Take())
-        .Detach();
-  };
-  succeed_after(2);
-  succeed_after(4);
-
-  engine.Run();
-
-  ASSERT_THAT(results_.reports(), SizeIs(2));
-  EXPECT_THAT(results_.reports()[0].counts, ElementsAre(1, 2, 0, 0, 0));
-  EXPECT_THAT(results_.reports()[1].counts, ElementsAre(1, 4, 0, 0, 0));
-}
-
-TEST_F(WaitEngineTest, FullReportHasATextOfAPollWithoutAnError) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
-  WaitHandle wait =
-      engine.Start(Waiter([] { return NotReady("CREATING"); }, EverySecond()),
-                   results_.Take());
-  engine.RunDue();
-  wait.Cancel();
-  engine.RunDue();
-
-  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
-  EXPECT_EQ(results_.reports()[0].last_poll.detail(), "CREATING");
-}
-
-TEST_F(WaitEngineTest, FullReportHasAnErrorWithoutAText) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
-  ScriptedPoll<> script(clock_, {Throttled(), NotReady(), Success()});
-  engine.Start(Waiter(std::ref(script), EverySecond()), results_.Take())
-      .Detach();
-  engine.Run();
-
-  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
-  ASSERT_TRUE(results_.reports()[0].first_error.has_value());
-  EXPECT_EQ(results_.reports()[0].first_error->status(),
-            PollStatus::kThrottled);
-}
-
-TEST_F(WaitEngineTest, LeanReportHasNoTextOfAnotherWait) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kLean;
-  WaitEngine engine(options);
-  WaitHandle silent = engine.Start(
-      Waiter([] { return NotReady(); }, EverySecond()), results_.Take());
-  const WaitHandle other =
-      engine.Start(Waiter([] { return NotReady("CREATING"); }, EverySecond()),
-                   [](const WaitResult<>&) {});
-  engine.RunDue();
-  silent.Cancel();
-  engine.RunDue();
-
-  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
-  EXPECT_EQ(results_.reports()[0].last_poll.detail(), "");
-}
-
-TEST_F(WaitEngineTest, WaitThatIsCancelledBetweenPollsHasNoneUnderWay) {
-  WaitEngineOptions engine_options = Simulated();
-  engine_options.report = ReportLevel::kFull;
-  WaitEngine engine(engine_options);
-  WaitOptions options = EverySecond();
-  options.backoff = Every(ZeroDuration());
-  WaitHandle wait = engine.Start(
-      Waiter([this] { return CountPoll(false); }, options), results_.Take());
-  engine.RunDue();
-  ASSERT_GT(polls_, 0);
-  wait.Cancel();
-  engine.RunDue();
-
-  ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kCancelled));
-  EXPECT_THAT(std::string(results_.reports()[0].status.message()),
-              Not(HasSubstr("not answered")));
-}
-
-// Observers and quotas that waits share learn of every end.
-
-class CountsDones : public WaitObserver {
- public:
-  const std::vector<StopReason>& dones() const { return dones_; }
-  void OnDone(const WaitIdentity&, const WaitReport& report) override {
-    dones_.push_back(report.reason);
-  }
-
- private:
-  std::vector<StopReason> dones_;
-};
-
-TEST_F(WaitEngineTest, ObserverSeesEveryEndOnce) {
-  CountsDones observer;
-  WaitOptions options = EverySecond();
-  options.hooks.observer = Unowned(observer);
-  {
-    WaitEngine engine(Simulated());
-    const auto start = [&](PollStatus answer) {
-      return engine.Start(Waiter([answer] { return answer; }, options),
-                          [](const WaitResult<>&) {});
-    };
-    WaitHandle shut_down = start(PollStatus::kNotReady);
-    WaitHandle cancelled = start(PollStatus::kNotReady);
-    const WaitHandle succeeds = start(PollStatus::kSuccess);
-    std::optional<WaitHandle> destroyed = start(PollStatus::kNotReady);
-    options.max_attempts = 0;
-    const WaitHandle invalid = start(PollStatus::kSuccess);
-    engine.RunDue();
-    EXPECT_THAT(observer.dones(),
-                testing::UnorderedElementsAre(StopReason::kSuccess,
-                                              StopReason::kInvalidOptions));
-    destroyed.reset();
-    engine.RunDue();
-    EXPECT_THAT(observer.dones(), SizeIs(3));
-    EXPECT_EQ(observer.dones().back(), StopReason::kCancelled);
-    cancelled.Cancel();
-    engine.RunDue();
-    EXPECT_THAT(observer.dones(), SizeIs(4));
-    EXPECT_EQ(observer.dones().back(), StopReason::kCancelled);
-    shut_down.Detach();
-  }
-  EXPECT_THAT(observer.dones(), SizeIs(5));
-  EXPECT_EQ(observer.dones().back(), StopReason::kShutDown);
-}
-
-// The quota refunds a poll that was paid for but not made, for any reason.
-TEST_F(WaitEngineTest, QuotaRefundsWhatAnEndedWaitHadPaid) {
-  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
-    const std::shared_ptr<RetryQuota> quota =
-        RetryQuota::Make({.capacity = 100}).value();
-    WaitOptions options = EverySecond();
-    options.errors.server_error_backoff = Every(Seconds(1));
-    options.budgets.retry_quota = quota;
-    const auto available = [&] {
-      return quota->Available(clock_.MonotonicNow());
-    };
-    WaitEngineOptions engine_options = Simulated();
-    engine_options.report = level;
-    auto engine = std::make_unique<WaitEngine>(engine_options);
-    const auto start = [&] {
-      WaitHandle wait = engine->Start(
-          Waiter([] { return PollStatus::kServerError; }, options),
-          [](const WaitResult<>&) {});
-      engine->RunDue();
-      EXPECT_LT(available(), 100);
-      return wait;
-    };
-
-    WaitHandle cancelled = start();
-    cancelled.Cancel();
-    engine->RunDue();
-    EXPECT_EQ(available(), 100);
-    { const WaitHandle destroyed = start(); }
-    engine->RunDue();
-    EXPECT_EQ(available(), 100);
-    start().Detach();
-    engine.reset();
-    EXPECT_EQ(available(), 100);
-  }
-}
-
 // Engines driven by hand and by several threads.
 
 TEST_F(WaitEngineTest, RunDueReturnsWhenToCallItNext) {
@@ -1271,6 +663,10 @@ TEST_F(WaitEngineTest, RunDueReturnsWhenToCallItNext) {
   EXPECT_EQ(engine.RunDue(), MonotonicTime::max());
   EXPECT_EQ(polls_, 3);
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
+  WaitHandle cancelled = engine.Start(NeverReady(), results_.Take());
+  EXPECT_LT(engine.RunDue(), MonotonicTime::max());
+  cancelled.Cancel();
+  EXPECT_EQ(engine.RunDue(), MonotonicTime::max());
 }
 
 TEST_F(WaitEngineTest, RunDueSeesEarlierStartsAndCancels) {
@@ -1322,7 +718,7 @@ TEST_F(WaitEngineTest, RunDueReturnsEvenIfAWaitNeverDelays) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
-TEST_F(WaitEngineTest, EachWaitStaysOnOneOfSeveralThreads) {
+TEST_F(WaitEngineTest, WaitsAreSharedEvenlyAndStayOnTheirThreads) {
   constexpr int kThreads = 4;
   constexpr size_t kWaits = 1'000;
   WaitEngine engine({.threads = kThreads, .tick = Microseconds(1)});
@@ -1347,12 +743,105 @@ TEST_F(WaitEngineTest, EachWaitStaysOnOneOfSeveralThreads) {
   }
   done.wait();
 
-  std::set<std::thread::id> threads;
+  std::map<std::thread::id, size_t> waits;
   for (const std::vector<std::thread::id>& mine : ids) {
     EXPECT_THAT(mine, AllOf(SizeIs(6), Each(Eq(mine[0]))));
-    threads.insert(mine[0]);
+    ++waits[mine[0]];
   }
-  EXPECT_THAT(threads, SizeIs(kThreads));
+  EXPECT_THAT(waits, SizeIs(kThreads));
+  // They were distributed in turn.
+  EXPECT_THAT(waits, Each(testing::Pair(testing::_, kWaits / kThreads)));
+}
+
+// The start of another thread counts as later, although it takes another path.
+TEST_F(WaitEngineTest, WaitsBeginInTheOrderOfTheStartsOfAllThreads) {
+  WaitEngine engine(Simulated());
+  std::string order;
+  const auto start = [&](char name) {
+    engine
+        .Start(Waiter(
+                   [&order, name] {
+                     order += name;
+                     return true;
+                   },
+                   EverySecond()),
+               results_.Take())
+        .Detach();
+  };
+  engine
+      .Start(Waiter([] { return true; }, EverySecond()),
+             [&](const WaitResult<>&) {
+               start('a');
+               std::thread([&] { start('b'); }).join();
+               start('c');
+             })
+      .Detach();
+  engine.Run();
+
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(WaitEngineThreadsTest, WaitStartedOnAnotherEngineIsOnItsThread) {
+  std::thread::id outer;
+  std::promise<std::thread::id> inner;
+  WaitEngine engine;
+  WaitEngine other;
+  engine
+      .Start(Waiter(
+                 [&] {
+                   outer = std::this_thread::get_id();
+                   other
+                       .Start(Waiter([] { return true; }, Hours(1)),
+                              [&](const WaitResult<>&) {
+                                inner.set_value(std::this_thread::get_id());
+                              })
+                       .Detach();
+                   return true;
+                 },
+                 Hours(1)),
+             [](const WaitResult<>&) {})
+      .Detach();
+
+  EXPECT_NE(inner.get_future().get(), outer);
+}
+
+// Sleeps in status functions.
+
+// A sleep holds up all waits of the thread.
+TEST(EngineBlockingDeathTest, BlockingSleepInAStatusFunctionIsReported) {
+  const auto block = [] {
+    SimulatedClock clock;
+    WaitEngine engine({.threads = 0, .clock = &clock});
+    const WaitOptions options = {.timeout = absl::Seconds(9), .clock = &clock};
+    engine
+        .Start(Waiter(
+                   [&] {
+                     return Waiter([] { return false; }, options).Wait().ok();
+                   },
+                   options),
+               [](const WaitResult<>&) {})
+        .Detach();
+    engine.RunDue();
+    EXPECT_GT(engine.blocking_sleeps(), 1);
+  };
+  EXPECT_DEBUG_DEATH(block(), "holds up all waits of that thread");
+}
+
+TEST(EngineBlockingTest, BlockingWaitThatDoesNotSleepIsNoReport) {
+  SimulatedClock clock;
+  WaitEngine engine({.threads = 0, .clock = &clock});
+  const WaitOptions options = {.timeout = absl::Seconds(9), .clock = &clock};
+  engine
+      .Start(
+          Waiter(
+              [&] { return Waiter([] { return true; }, options).Wait().ok(); },
+              options),
+          [](const WaitResult<>&) {})
+      .Detach();
+  engine.Run();
+  EXPECT_FALSE(
+      Waiter([] { return false; }, options).Wait().ok());  // Outside of it.
+  EXPECT_EQ(engine.blocking_sleeps(), 0);
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,13 +19,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/hook_actions.h"
 #include "tests/support/joining_thread.h"
+#include "tests/support/unowned.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/group.h"
+#include "waiter/engine/handle.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/policy.h"
@@ -137,6 +144,21 @@ TEST_F(WaitGroupTest, ImpossibleNumberOfSuccessesEndsWithoutAPoll) {
   EXPECT_EQ(polls_, 0);
 }
 
+TEST_F(WaitGroupTest, GroupOfACallbackEndsSoonButNotInsideTheConstructor) {
+  std::optional<WaitGroup<int>> group;
+  engine_
+      .Start(Waiter([] { return true; }, policy_),
+             [&](const WaitResult<>&) {
+               group.emplace(engine_, WaitsFor({1, 2}),
+                             WaitGroupOptions{.successes_required = 0}, Take());
+               EXPECT_FALSE(ended_at_.has_value());
+             })
+      .Detach();
+  engine_.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kCancelled, kCancelled));
+}
+
 TEST_F(WaitGroupTest, EmptyGroupEndsSoonButNotInsideTheConstructor) {
   WaitGroup group(engine_, WaitsFor({}), {}, Take());
   EXPECT_FALSE(ended_at_.has_value());
@@ -180,8 +202,104 @@ TEST_F(WaitGroupTest, CallbackMayDestroyTheGroup) {
   EXPECT_EQ(ended_at_, absl::Seconds(2));
 }
 
+// Where a function, a hook or a destructor acts on the group, and how.
+TEST_F(WaitGroupTest, WaitsMayDestroyCancelOrDetachTheirGroup) {
+  struct Acts : WaitObserver {
+    void OnDone(const WaitIdentity& /*wait*/,
+                const WaitReport& /*report*/) override {
+      act();
+    }
+    std::function<void()> act;
+  };
+  enum class Place { kPoll, kOnDone, kDestructor, kCallback };
+  enum class Action { kDestroy, kCancel, kDetach };
+  for (const Place place :
+       {Place::kPoll, Place::kOnDone, Place::kDestructor, Place::kCallback}) {
+    for (const Action action :
+         {Action::kDestroy, Action::kCancel, Action::kDetach}) {
+      SCOPED_TRACE(static_cast<int>(place) * 10 + static_cast<int>(action));
+      std::optional<WaitGroup<>> group;
+      int calls = 0;
+      int acts = 0;
+      const auto act_at = [&](Place here) {
+        if (place != here || acts++ != 0) return;
+        if (action == Action::kDestroy) group.reset();
+        if (action == Action::kCancel) group->Cancel();
+        if (action == Action::kDetach) group->Detach();
+      };
+      Acts observer;
+      observer.act = [&] { act_at(Place::kOnDone); };
+      std::shared_ptr<void> capture(nullptr,
+                                    [&](void*) { act_at(Place::kDestructor); });
+      std::vector<Waiter<std::function<bool()>>> waits;
+      waits.emplace_back(
+          [&, kept = std::move(capture)] {
+            act_at(Place::kPoll);
+            return true;
+          },
+          WaitOptions{.timeout = absl::Minutes(1),
+                      .hooks = {.observer = Unowned(observer)},
+                      .clock = &clock_});
+      waits.emplace_back([left = 5]() mutable { return left-- == 0; }, policy_);
+      group.emplace(engine_, std::move(waits), WaitGroupOptions{},
+                    [&](const std::vector<WaitResult<>>&) {
+                      ++calls;
+                      act_at(Place::kCallback);
+                    });
+      engine_.Run();
+
+      EXPECT_GE(acts, 1);
+      const bool is_destroyed =
+          action == Action::kDestroy && place != Place::kCallback;
+      EXPECT_EQ(calls, is_destroyed ? 0 : 1);
+    }
+  }
+}
+
+// Two waits, in whose hooks others are destroyed.
+TEST_F(WaitGroupTest, HooksMayDestroyOtherWaitsAndGroups) {
+  for (const Hook hook : kHooks) {
+    SCOPED_TRACE(NameOf(hook));
+    std::optional<WaitGroup<int>> group;
+    std::optional<WaitHandle> other =
+        engine_.Start(Waiter([] { return false; }, policy_),
+                      [](const WaitResult<>&) { ADD_FAILURE(); });
+    group.emplace(engine_, WaitsFor({50, 60}), WaitGroupOptions{},
+                  [](const auto&) { ADD_FAILURE(); });
+    HookWait wait(hook, &clock_, absl::Seconds(1));
+    wait.action = [&] {
+      other.reset();
+      group.reset();
+    };
+    engine_.Start(wait.MakeWaiter(), wait.Take()).Detach();
+    engine_.Run();
+
+    EXPECT_FALSE(group.has_value());
+    EXPECT_EQ(wait.results, 1);
+    EXPECT_EQ(wait.observer->reason(), StopReason::kSuccess);
+  }
+}
+
+TEST_F(WaitGroupTest, TwoGroupsMayDestroyEachOther) {
+  std::array<std::optional<WaitGroup<int>>, 2> groups;
+  int calls = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    groups[i].emplace(engine_, WaitsFor({2, 1}), WaitGroupOptions{},
+                      [&, i](const std::vector<WaitResult<int>>&) {
+                        groups[1 - i].reset();
+                        ++calls;
+                      });
+  }
+  engine_.Run();
+
+  EXPECT_EQ(calls, 1);
+}
+
 TEST_F(WaitGroupTest, AssignmentDestroysTheWaitsOfBefore) {
-  WaitGroup<int> group(engine_, WaitsFor({50}), {}, Take());
+  WaitGroup<int> first(engine_, WaitsFor({50}), {}, Take());
+  WaitGroup<int> group = std::move(first);
+  first.Cancel();  // NOLINT: moved from, yet well-defined
+  first.Detach();
   engine_.RunDue();
 
   group = WaitGroup<int>(engine_, WaitsFor({2}), {}, Take());
@@ -189,6 +307,45 @@ TEST_F(WaitGroupTest, AssignmentDestroysTheWaitsOfBefore) {
 
   EXPECT_THAT(reasons_, ElementsAre(kSuccess));
   EXPECT_EQ(ended_at_, absl::Seconds(2));
+}
+
+TEST_F(WaitGroupTest, GroupOutlivesTheEngine) {
+  std::optional<WaitEngine> engine(
+      WaitEngineOptions{.threads = 0, .clock = &clock_});
+  WaitGroup<int> group(*engine, WaitsFor({1, 2}), {}, Take());
+  WaitGroup<int> other(*engine, WaitsFor({1}), {}, [](const auto&) {});
+  engine.reset();
+
+  EXPECT_THAT(reasons_,
+              ElementsAre(StopReason::kShutDown, StopReason::kShutDown));
+  group.Cancel();
+  other = std::move(group);
+  other.Cancel();
+  other.Detach();
+}
+
+TEST_F(WaitGroupTest, ExceptionOfTheCallbackGoesToTheHook) {
+  int thrown = 0;
+  WaitEngine engine(
+      {.threads = 0,
+       .on_callback_exception = [&](const std::exception_ptr&) { ++thrown; },
+       .clock = &clock_});
+  const WaitGroup<int> group(
+      engine, WaitsFor({0, 1}), {},
+      [](const std::vector<WaitResult<int>>&) { throw 42; });
+  engine.Run();
+
+  EXPECT_EQ(thrown, 1);
+}
+
+TEST_F(WaitGroupTest, ExecutorThatDropsEveryPollLetsTheGroupEnd) {
+  WaitEngine engine({.threads = 0,
+                     .executor = [](const absl::AnyInvocable<void()>&) {},
+                     .clock = &clock_});
+  const WaitGroup<int> group(engine, WaitsFor({1, 2}), {}, Take());
+  engine.Run();
+
+  EXPECT_THAT(reasons_, ElementsAre(kFailed, kFailed));
 }
 
 // A stop callback of a poll may do anything in the thread that cancels the
@@ -342,6 +499,43 @@ TEST_F(WaitGroupTest, MessagesHaveTheNamesOfTheWaits) {
               ElementsAre(StartsWith("wait: stop requested after 3 attempts"),
                           StartsWith("db-6: stop requested after 3 attempts"),
                           "", "broken (db-2, after 3 attempts in 2s)", "", ""));
+}
+
+// A function blocks on the thread of the engine, while another one destroys the
+// group.
+TEST(WaitGroupThreadTest, DestroyingTheGroupAwaitsItsFunctions) {
+  for (const bool in_callback : {false, true}) {
+    WaitEngine engine({.threads = 2});
+    std::latch inside(1);
+    std::atomic<bool> destroying = false;
+    std::atomic<bool> returned = false;
+    const auto block = [&] {
+      inside.count_down();
+      while (!destroying) std::this_thread::yield();
+      for (int i = 0; i < 100; ++i) std::this_thread::yield();
+      returned = true;
+    };
+    std::vector<Waiter<std::function<bool()>>> waits;
+    for (int i = 0; i < 3; ++i) {
+      waits.emplace_back(
+          [&, blocks = !in_callback && i == 2] {
+            if (blocks) block();
+            return true;
+          },
+          absl::Hours(1));
+    }
+    std::optional<WaitGroup<>> group;
+    group.emplace(engine, std::move(waits), WaitGroupOptions{},
+                  [&](const std::vector<WaitResult<>>&) {
+                    if (in_callback) block();
+                  });
+    inside.wait();
+    group->Cancel();
+    destroying = true;
+    group.reset();
+
+    EXPECT_TRUE(returned);
+  }
 }
 
 TEST(WaitGroupThreadTest, WaitsOnSeveralThreadsEndOnce) {

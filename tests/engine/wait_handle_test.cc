@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,12 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/hook_actions.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/thread_pool.h"
+#include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
 #include "waiter/options.h"
@@ -322,6 +327,7 @@ TEST_F(WaitHandleTest, CancelBeforeTheFirstPollPreventsEveryPoll) {
   WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
   wait.Cancel();
   EXPECT_THAT(results_.reports(), IsEmpty()) << "called back inside Cancel";
+  EXPECT_TRUE(wait.pending());
 
   engine.Run();
 
@@ -496,6 +502,130 @@ TEST_F(WaitHandleTest, CancelOnAnotherThreadEndsARealSleep) {
   EXPECT_EQ(report.attempts, 1);
 }
 
+TEST_F(WaitHandleTest, CancelOnAnotherThreadDoesNotAwaitThePoll) {
+  for (const bool on_executor : {false, true}) {
+    for (const bool answer : {false, true}) {
+      ThreadPool pool(1);
+      WaitEngineOptions options;
+      if (on_executor) options.executor = pool.executor();
+      std::latch polling(1);
+      std::latch cancelled(1);
+      std::promise<StopReason> ended;
+      WaitEngine engine(options);
+      WaitHandle wait = engine.Start(Waiter(
+                                         [&] {
+                                           polling.count_down();
+                                           cancelled.wait();
+                                           return answer;
+                                         },
+                                         {.timeout = Hours(1)}),
+                                     [&](const WaitResult<>& result) {
+                                       ended.set_value(result.reason());
+                                     });
+      polling.wait();
+      wait.Cancel();
+      cancelled.count_down();
+
+      EXPECT_EQ(ended.get_future().get(),
+                answer ? StopReason::kSuccess : StopReason::kCancelled);
+    }
+  }
+}
+
+// Functions that run on another thread than the one that started the wait.
+
+enum class Kind { kPoll, kAsk, kAskAndAnswer, kCallback };
+
+// Starts a wait, one of whose functions destroys its handle.
+void DestroyInside(Kind kind, WaitEngine& engine) {
+  SCOPED_TRACE(static_cast<int>(kind));
+  const auto token = std::make_shared<int>();
+  const auto observer =
+      std::make_shared<ActingObserver>(Hook::kOnDone, nullptr);
+  std::latch assigned(1);
+  std::optional<WaitHandle> wait;
+  std::atomic<int> polls = 0;
+  std::atomic<int> calls = 0;
+  const auto destroy = [&] {
+    assigned.wait();
+    const auto before = token.use_count();
+    wait.reset();
+    EXPECT_EQ(token.use_count(), before) << "freed while it ran";
+  };
+  auto call_back = [&, destroy, token = token](const WaitResult<>&) {
+    ++calls;
+    if (kind == Kind::kCallback) destroy();
+  };
+  const WaitOptions options = {.timeout = Hours(1),
+                               .hooks = {.observer = observer}};
+  if (kind == Kind::kAsk || kind == Kind::kAskAndAnswer) {
+    wait = engine.Start(AsyncWaiter(
+                            [&, destroy, token](const PollCompletion<>& done) {
+                              ++polls;
+                              if (kind == Kind::kAskAndAnswer) done(true);
+                              destroy();
+                              done(true);
+                            },
+                            options),
+                        std::move(call_back));
+  } else {
+    wait = engine.Start(Waiter(
+                            [&, destroy, token] {
+                              ++polls;
+                              if (kind == Kind::kPoll) destroy();
+                              return true;
+                            },
+                            options),
+                        std::move(call_back));
+  }
+  assigned.count_down();
+  observer->AwaitDone();
+  while (token.use_count() > 1) std::this_thread::yield();
+  EXPECT_EQ(observer->ends(), 1);
+  EXPECT_EQ(polls, 1);
+  EXPECT_EQ(calls, kind == Kind::kCallback ? 1 : 0);
+}
+
+TEST_F(WaitHandleTest, FunctionsOnThreadsMayDestroyTheHandle) {
+  ThreadPool pool(2);
+  WaitEngine plain;
+  WaitEngine on_pool({.executor = pool.executor()});
+  WaitEngine at_once(
+      {.executor = [](absl::AnyInvocable<void()> poll) { poll(); }});
+  for (const Kind kind :
+       {Kind::kPoll, Kind::kAsk, Kind::kAskAndAnswer, Kind::kCallback}) {
+    DestroyInside(kind, plain);
+    DestroyInside(kind, on_pool);
+    DestroyInside(kind, at_once);
+  }
+}
+
+// The callbacks of two waits that end at about the same time.
+TEST_F(WaitHandleTest, CallbacksMayDestroyEachOthersHandles) {
+  for (const int threads : {0, 1}) {
+    WaitEngine engine({.threads = threads, .tick = absl::ZeroDuration()});
+    for (int round = 0; round < 100; ++round) {
+      std::array<std::optional<WaitHandle>, 2> waits;
+      std::atomic<bool> ready = false;
+      std::atomic<int> calls = 0;
+      for (size_t i = 0; i < 2; ++i) {
+        waits[i] = engine.Start(
+            Waiter([&ready, token = token_] { return ready.load(); },
+                   {.timeout = Hours(1), .backoff = Every(Milliseconds(0))}),
+            [&, i, token = token_](const WaitResult<>&) {
+              waits[1 - i].reset();
+              ++calls;
+            });
+      }
+      if (threads == 0) engine.RunDue();
+      ready = true;
+      if (threads == 0) engine.Run();
+      while (held() > 0) std::this_thread::yield();
+      EXPECT_EQ(calls, 1);
+    }
+  }
+}
+
 // Captures of callables.
 
 TEST_F(WaitHandleTest, CapturesAreFreedAtTheEndOfTheirWait) {
@@ -603,29 +733,6 @@ TEST_F(WaitHandleTest, WaitMayOwnItsOwnHandle) {
   EXPECT_THAT(results_.reasons(),
               ElementsAre(StopReason::kCancelled, StopReason::kSuccess));
   EXPECT_EQ(held(), 0);
-}
-
-TEST_F(WaitHandleTest, DestructorOfACaptureMayStartAWait) {
-  WaitEngine engine(Simulated());
-  const auto start_another = [&](const int* memory) {
-    delete memory;
-    engine
-        .Start(Waiter([this] { return CountPoll(true); }, EverySecond()),
-               results_.Take())
-        .Detach();
-  };
-  for (const bool ends : {false, true}) {
-    std::shared_ptr<int> capture(new int, start_another);
-    const WaitHandle wait =
-        engine.Start(Waiter([ends] { return ends; }, EverySecond()),
-                     [capture = std::move(capture)](const WaitResult<>&) {});
-    engine.RunDue();
-  }
-
-  engine.Run();
-
-  EXPECT_THAT(results_.reasons(),
-              ElementsAre(StopReason::kSuccess, StopReason::kSuccess));
 }
 
 }  // namespace
