@@ -265,41 +265,6 @@ TEST_F(EngineExecutorTest, EngineMayEndBeforeAQueuedPoll) {
   EXPECT_THAT(results_.reports(), SizeIs(1));
 }
 
-TEST_F(EngineExecutorTest, DestroyingTheEngineAwaitsARunningPoll) {
-  for (const bool answer : {false, true}) {
-    ThreadPool pool(1);
-    std::atomic<bool> polling = false;
-    std::atomic<bool> destroying = false;
-    std::atomic<bool> polled = false;
-    std::vector<StopReason> reasons;
-    {
-      WaitEngine engine({.executor = pool.executor()});
-      engine
-          .Start(Waiter(
-                     [&, answer] {
-                       polling = true;
-                       while (!destroying) std::this_thread::yield();
-                       for (int i = 0; i < 100; ++i) std::this_thread::yield();
-                       polled = true;
-                       return answer;
-                     },
-                     {.timeout = Hours(1)}),
-                 [&](const WaitResult<>& result) {
-                   EXPECT_TRUE(polled);
-                   reasons.push_back(result.reason());
-                 })
-          .Detach();
-      while (!polling) std::this_thread::yield();
-      destroying = true;
-    }
-    EXPECT_TRUE(polled);
-    ASSERT_THAT(reasons, SizeIs(1));
-    if (!answer) {
-      EXPECT_EQ(reasons[0], StopReason::kShutDown);
-    }
-  }
-}
-
 TEST_F(EngineExecutorTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
   WaitEngine engine(Queued());
   const WaitHandle wait = engine.Start(Waiter(
@@ -321,7 +286,7 @@ TEST_F(EngineExecutorTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
                std::out_of_range);
 }
 
-TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWait) {
+TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWaitUnderItsName) {
   WaitEngineOptions options = Simulated();
   options.executor = [](const Task&) { throw std::runtime_error("full"); };
   WaitEngine engine(options);
@@ -334,21 +299,8 @@ TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWait) {
 
   EXPECT_EQ(polls_, 0);
   EXPECT_EQ(held(), 0);
-  ASSERT_THAT(results_.reports(), SizeIs(2));
-  EXPECT_THAT(
-      results_.reasons(),
-      testing::UnorderedElementsAre(StopReason::kFailed, StopReason::kSuccess));
-}
-
-TEST_F(EngineExecutorTest, ExceptionOfTheExecutorIsNotCalledOneOfTheFunction) {
-  WaitEngineOptions options = Simulated();
-  options.executor = [](const Task&) { throw std::runtime_error("full"); };
-  WaitEngine engine(options);
-  const WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
-
-  engine.Run();
-
-  ASSERT_THAT(results_.reports(), SizeIs(1));
+  ASSERT_THAT(results_.reasons(),
+              ElementsAre(StopReason::kFailed, StopReason::kSuccess));
   EXPECT_EQ(
       results_.reports()[0].status,
       absl::UnknownError("WaitEngineOptions::executor threw an exception: full "

@@ -246,6 +246,34 @@ TEST_F(EngineReportTest, LeanReportOfAWaitWithAHistoryIsFull) {
   }
 }
 
+// The last status is part of a lean report, too.
+TEST_F(EngineReportTest, ContextOfAPollHasTheTimesAndTheLastStatus) {
+  for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
+    WaitEngineOptions engine_options = Simulated();
+    engine_options.report = level;
+    WaitEngine engine(engine_options);
+    WaitOptions options = EverySecond(Seconds(3));
+    options.poll_timeout = Seconds(2);
+    const absl::Duration start = clock_.Elapsed();
+    polls_ = 0;
+    const auto poll = [&](const PollContext& context) {
+      EXPECT_EQ(context.attempt, polls_ + 1);
+      EXPECT_EQ(context.elapsed, clock_.Elapsed() - start);
+      EXPECT_EQ(context.remaining, Seconds(3) - context.elapsed);
+      EXPECT_EQ(context.deadline, clock_.TimeNow() + context.timeout);
+      if (polls_ == 0) {
+        EXPECT_EQ(context.last_status, std::nullopt);
+      } else {
+        EXPECT_EQ(context.last_status, PollStatus::kNotReady);
+      }
+      return CountPoll(false);
+    };
+    engine.Start(Waiter(poll, options), results_.Take()).Detach();
+    engine.Run();
+    EXPECT_EQ(polls_, 4);
+  }
+}
+
 // Observers and quotas that waits share learn of every end.
 
 class CountsDones : public WaitObserver {

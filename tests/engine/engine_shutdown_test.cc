@@ -397,33 +397,6 @@ TEST(EngineShutdownTest, AnswerAfterTheEngineReadsNoClock) {
   (*completion)(true);
 }
 
-TEST(EngineShutdownTest, TaskThatOutlivesTheEngineDoesNothing) {
-  Ends ends;
-  int polls = 0;
-  absl::AnyInvocable<void()> kept;
-  {
-    WaitEngine engine(
-        {.threads = 0, .executor = [&](absl::AnyInvocable<void()> poll) {
-           kept = std::move(poll);
-         }});
-    engine
-        .Start(Waiter(
-                   [&] {
-                     ++polls;
-                     return true;
-                   },
-                   Forever()),
-               ends.Take())
-        .Detach();
-    engine.RunDue();
-  }
-  EXPECT_THAT(ends.reasons(), ElementsAre(StopReason::kShutDown));
-
-  std::move(kept)();
-
-  EXPECT_EQ(polls, 0);
-}
-
 TEST(EngineShutdownDeathTest, DestroyingTheEngineInAFunctionDies) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto die = [](int threads, bool in_callback) {

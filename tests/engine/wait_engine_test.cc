@@ -334,32 +334,6 @@ TEST_F(WaitEngineTest, CancelledWaitsAreCancelledEvenIfTheEngineEnds) {
   EXPECT_THAT(results_.reports(), SizeIs(1));
 }
 
-TEST_F(WaitEngineTest, DestroyingTheEngineAwaitsItsThreads) {
-  std::atomic<bool> polling = false;
-  std::atomic<bool> destroying = false;
-  std::vector<StopReason> reasons;
-  {
-    WaitEngine engine;
-    engine
-        .Start(Waiter(
-                   [&] {
-                     polling = true;
-                     while (!destroying) std::this_thread::yield();
-                     for (int i = 0; i < 100; ++i) std::this_thread::yield();
-                     return false;
-                   },
-                   {.timeout = Hours(1)}),
-               [&](const WaitResult<>& result) {
-                 reasons.push_back(result.reason());
-               })
-        .Detach();
-    while (!polling) std::this_thread::yield();
-    destroying = true;
-  }
-
-  EXPECT_THAT(reasons, ElementsAre(StopReason::kShutDown));
-}
-
 // Exceptions.
 
 TEST_F(WaitEngineTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
