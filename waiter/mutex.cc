@@ -9,8 +9,11 @@
 #endif
 #include <windows.h>
 
+#include <new>
 #include <ratio>
 #include <vector>
+
+#include "waiter/internal/exceptions.h"
 #else
 #include <pthread.h>
 #endif
@@ -95,7 +98,14 @@ Condition::~Condition() = default;
 template <typename... Limit>
 void Condition::Sleep(Limit... limit) {
   Sleeper& sleeper = Sleeper::OfThread();
-  sleepers_.push_back(sleeper.woken());
+  WAITER_TRY { sleepers_.push_back(sleeper.woken()); }
+  WAITER_CATCH(const std::bad_alloc&) {
+    // Without memory no notification comes, so the caller looks again soon.
+    mutex_.unlock();
+    sleeper.Sleep(std::min<nanoseconds>({limit..., nanoseconds(1'000'000)}));
+    mutex_.lock();
+    return;
+  }
   mutex_.unlock();
   sleeper.Sleep(limit...);
   mutex_.lock();

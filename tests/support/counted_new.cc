@@ -9,6 +9,10 @@
 #include <cstdlib>
 #include <new>
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+
 namespace {
 
 std::atomic<int64_t> allocations = 0;
@@ -17,14 +21,22 @@ std::atomic<int64_t> frees = 0;
 void* Allocate(size_t size, size_t alignment = alignof(std::max_align_t)) {
   ++allocations;
   const size_t rounded = (size + alignment - 1) / alignment * alignment;
+#ifdef _WIN32
+  void* memory = _aligned_malloc(rounded, alignment);
+#else
   void* memory = std::aligned_alloc(alignment, rounded);
+#endif
   if (memory == nullptr) std::abort();
   return memory;
 }
 
 void Free(void* memory) {
   if (memory != nullptr) ++frees;
+#ifdef _WIN32
+  _aligned_free(memory);
+#else
   std::free(memory);
+#endif
 }
 
 }  // namespace

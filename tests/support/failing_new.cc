@@ -8,6 +8,10 @@
 #include <cstdlib>
 #include <new>
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+
 namespace {
 
 // Allocations up to the one that fails; 0: none fails.
@@ -22,9 +26,21 @@ void* Allocate(size_t size, size_t alignment = alignof(std::max_align_t)) {
     throw std::bad_alloc();
   }
   const size_t rounded = (size + alignment - 1) / alignment * alignment;
+#ifdef _WIN32
+  void* const memory = _aligned_malloc(rounded, alignment);
+#else
   void* const memory = std::aligned_alloc(alignment, rounded);
+#endif
   if (memory == nullptr) std::abort();
   return memory;
+}
+
+void Free(void* memory) {
+#ifdef _WIN32
+  _aligned_free(memory);
+#else
+  std::free(memory);
+#endif
 }
 
 }  // namespace
@@ -37,21 +53,19 @@ void* operator new(size_t size, std::align_val_t alignment) {
 void* operator new[](size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
 void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 
 namespace waiter {
