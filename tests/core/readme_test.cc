@@ -211,7 +211,8 @@ std::vector<std::string> PublicHeaders() {
   std::vector<std::string> headers;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(root)) {
-    const std::string path = entry.path().lexically_relative(root).string();
+    const std::string path =
+        entry.path().lexically_relative(root).generic_string();
     if (absl::EndsWith(path, ".h") && !absl::StrContains(path, "internal/")) {
       headers.push_back(path);
     }

@@ -4,10 +4,10 @@
 // Tests a file of durations: its content, other writers, and the files that it
 // refuses.
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#ifndef _WIN32
 #include <sys/wait.h>
+#endif
 #include <unistd.h>
 
 #include <cstdint>
@@ -29,6 +29,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/durations.h"
+#include "waiter/learned/locked_file.h"
 
 namespace waiter::duration_file_test {
 namespace {
@@ -60,19 +61,30 @@ class DurationFileTest : public testing::Test {
 
   static std::string Contents(const std::string& path) {
     std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
+    text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
   }
   std::string Contents() const { return Contents(path_); }
-  void Write(const std::string& text) const { std::ofstream(path_) << text; }
+  void Write(const std::string& text) const {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
   void Add(const std::string& text) const {
-    std::ofstream(path_, std::ios::app) << text;
+    std::ofstream(path_, std::ios::app | std::ios::binary) << text;
   }
   // Puts another file in the place of the file.
   void ReplaceBy(const std::string& text) const {
     const std::string other = folder_ + "/other";
-    std::ofstream(other) << text;
+    std::ofstream(other, std::ios::binary) << text;
     std::filesystem::rename(other, path_);
+  }
+
+  // Locks the file until the lock is unlocked or destroyed, as another process
+  // does.
+  std::unique_ptr<internal::LockedFile> LockAsAnother() const {
+    auto file = internal::LockedFile::OpenToAppend(path_);
+    EXPECT_EQ(file.status(), absl::OkStatus());
+    EXPECT_EQ((*file)->Lock(), absl::OkStatus());
+    return *std::move(file);
   }
 
   // Returns the durations that another process reads.
@@ -146,6 +158,9 @@ TEST_F(DurationFileTest, ModelsThatShareAFileLearnFromEachOther) {
 }
 
 TEST_F(DurationFileTest, ProcessesAddToOneFileWithoutLoss) {
+#ifdef _WIN32
+  GTEST_SKIP() << "needs fork(2)";
+#else
   constexpr int kProcesses = 4;
   constexpr int kEach = 50;
   Open(std::make_shared<DurationModel>()).reset();
@@ -173,6 +188,7 @@ TEST_F(DurationFileTest, ProcessesAddToOneFileWithoutLoss) {
   for (int i = 0; i < kProcesses; ++i) {
     EXPECT_THAT(model.Durations(absl::StrCat("operation ", i)), SizeIs(kEach));
   }
+#endif
 }
 
 TEST_F(DurationFileTest, RecorderOfTheModelIsReplacedByTheFile) {
@@ -270,10 +286,15 @@ TEST_F(DurationFileTest, ForeignAndNewerFilesAreRefusedAndLeftAsTheyAre) {
 }
 
 TEST_F(DurationFileTest, FoldersAndDevicesAreRefusedWithTheirPath) {
+#ifdef _WIN32
+  const std::vector<std::string> paths = {folder_, "NUL"};
+#else
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  for (const std::string& path :
-       {folder_, pipe, std::string("/dev/null"), std::string("/dev/zero")}) {
+  const std::vector<std::string> paths = {folder_, pipe, "/dev/null",
+                                          "/dev/zero"};
+#endif
+  for (const std::string& path : paths) {
     EXPECT_THAT(DurationFile::Open(path, model_).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
     EXPECT_THAT(DurationFile::Read(path, *model_),
@@ -288,6 +309,9 @@ TEST_F(DurationFileTest, ModelThatIsNullIsRefused) {
 }
 
 TEST_F(DurationFileTest, FileWithoutPermissionIsAnErrorWithThePath) {
+#ifdef _WIN32
+  GTEST_SKIP() << "Windows forbids no reading by chmod(2)";
+#endif
   Write(kHeader);
   ASSERT_EQ(chmod(path_.c_str(), 0), 0);
   if (access(path_.c_str(), R_OK) == 0) GTEST_SKIP() << "nothing is forbidden";
@@ -308,6 +332,9 @@ TEST_F(DurationFileTest, MissingFolderIsAnErrorWithThePath) {
 }
 
 TEST_F(DurationFileTest, FirstErrorOfWritingIsKeptAndTheModelGoesOn) {
+#ifdef _WIN32
+  GTEST_SKIP() << "Windows keeps the name of an open file";
+#endif
   const auto file = Open(model_);
   std::filesystem::remove_all(folder_);
   Fill(*model_, "a", 1, 1);
@@ -326,9 +353,13 @@ TEST_F(DurationFileTest, FileThatBecomesReadOnlyIsWrittenOrAnError) {
   Fill(*model_, "a", 1, 2);
   EXPECT_THAT(model_->Durations("a"), SizeIs(2));
   EXPECT_TRUE(!file->status().ok() || Saved("a").size() == 2);
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // Windows could not remove it.
 }
 
 TEST_F(DurationFileTest, FileThatWasRemovedIsMadeAgain) {
+#ifdef _WIN32
+  GTEST_SKIP() << "Windows keeps the name of an open file";
+#endif
   auto model = std::make_shared<DurationModel>();
   const auto file = Open(model);
   model->Record("a", Exactly(1));
@@ -376,6 +407,9 @@ TEST_F(DurationFileTest, FirstLineThatIsCutUnderItSpoilsNothing) {
 }
 
 TEST_F(DurationFileTest, FileThatReplacesItIsReadAndWritten) {
+#ifdef _WIN32
+  GTEST_SKIP() << "Windows keeps the name of an open file";
+#endif
   const auto file = Open(model_);
   Fill(*model_, "a", 1, 3);
   ReplaceBy(absl::StrCat(kHeader, "7\t7\tb\t.\n"));
@@ -387,6 +421,9 @@ TEST_F(DurationFileTest, FileThatReplacesItIsReadAndWritten) {
 }
 
 TEST_F(DurationFileTest, ForeignFileThatReplacesItIsLeftAsItIs) {
+#ifdef _WIN32
+  GTEST_SKIP() << "Windows keeps the name of an open file";
+#endif
   for (const auto& [contents, code] :
        {std::pair<std::string, absl::StatusCode>{
             "somebody's\n", absl::StatusCode::kInvalidArgument},
@@ -405,6 +442,9 @@ TEST_F(DurationFileTest, ForeignFileThatReplacesItIsLeftAsItIs) {
 }
 
 TEST_F(DurationFileTest, FolderOrPipeThatReplacesItIsAnError) {
+#ifdef _WIN32
+  GTEST_SKIP() << "needs mkfifo(2)";
+#else
   for (const bool pipe : {false, true}) {
     std::filesystem::remove_all(path_);
     const auto model = std::make_shared<DurationModel>();
@@ -421,6 +461,7 @@ TEST_F(DurationFileTest, FolderOrPipeThatReplacesItIsAnError) {
         << pipe;
     EXPECT_THAT(model->Durations("a"), SizeIs(2));
   }
+#endif
 }
 
 TEST_F(DurationFileTest, FileThatIsRemovedAndSavedAgainIsKnown) {
@@ -437,46 +478,39 @@ TEST_F(DurationFileTest, FileThatIsRemovedAndSavedAgainIsKnown) {
 TEST_F(DurationFileTest, StoppedProcessWithTheLockHoldsUpNoWait) {
   auto model = std::make_shared<DurationModel>();
   auto file = Open(model);
-  const int other = open(path_.c_str(), O_RDWR);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  const auto other = LockAsAnother();
   model->Record("a", Exactly(1));
   model->Record("a", Exactly(2));
   EXPECT_EQ(Contents(), "waiter durations 1\n");
   EXPECT_EQ(file->status(), absl::OkStatus());
-  flock(other, LOCK_UN);
+  other->Unlock();
   model->Record("a", Exactly(3));
   EXPECT_EQ(Contents(),
             "waiter durations 1\n1\t1\ta\t.\n2\t2\ta\t.\n3\t3\ta\t.\n");
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  ASSERT_EQ(other->Lock(), absl::OkStatus());
   model->Record("a", Exactly(4));
-  flock(other, LOCK_UN);
+  other->Unlock();
   file.reset();
   EXPECT_THAT(Contents(), HasSubstr("4\t4\ta\t.\n"));
-  close(other);
 }
 
 TEST_F(DurationFileTest, FileThatIsLockedAtTheOpeningIsFilledLater) {
-  const int other = open(path_.c_str(), O_RDWR | O_CREAT, 0644);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  const auto other = LockAsAnother();
   auto model = std::make_shared<DurationModel>();
   const auto file = Open(model);
-  flock(other, LOCK_UN);
+  other->Unlock();
   model->Record("a", Exactly(1));
   EXPECT_EQ(Contents(), "waiter durations 1\n1\t1\ta\t.\n");
-  close(other);
 }
 
 TEST_F(DurationFileTest, SyncOfALockedFileComesBackAndLosesNothing) {
   const auto file = Open(model_);
-  const int other = open(path_.c_str(), O_RDWR | O_APPEND);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  const auto other = LockAsAnother();
   (void)file->Sync();
   Fill(*model_, "a", 1, 1);
   (void)file->Sync();
-  const std::string line = "5\t5\tb\t.\n";
-  ASSERT_EQ(write(other, line.data(), line.size()),
-            static_cast<ssize_t>(line.size()));
-  flock(other, LOCK_UN);
+  ASSERT_EQ(other->Append("5\t5\tb\t.\n"), absl::OkStatus());
+  other->Unlock();
   EXPECT_EQ(file->Sync(), absl::OkStatus());
   EXPECT_THAT(model_->Durations("a"), SizeIs(1));
   EXPECT_THAT(model_->Durations("b"), SizeIs(1));
@@ -484,17 +518,15 @@ TEST_F(DurationFileTest, SyncOfALockedFileComesBackAndLosesNothing) {
   EXPECT_THAT(Saved("a"), SizeIs(2));
   EXPECT_THAT(Saved("b"), SizeIs(1));
   EXPECT_EQ(file->status(), absl::OkStatus());
-  close(other);
 }
 
 TEST_F(DurationFileTest, LockedFileIsOwedWholeLinesUpToALimit) {
   const std::string name(20'000, 'x');
   auto file = Open(model_);
-  const int other = open(path_.c_str(), O_RDWR);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  const auto other = LockAsAnother();
   for (int i = 1; i <= 6; ++i) model_->Record(name, Exactly(i));
   EXPECT_EQ(Contents(), kHeader);
-  flock(other, LOCK_UN);
+  other->Unlock();
   model_->Record(name, Exactly(7));
   DurationModel read;
   int64_t damaged = 0;
@@ -504,10 +536,9 @@ TEST_F(DurationFileTest, LockedFileIsOwedWholeLinesUpToALimit) {
   EXPECT_LE(read.Durations(name).size(), 5);
   EXPECT_EQ(read.Durations(name).back().by, absl::Seconds(7));
   EXPECT_THAT(model_->Durations(name), SizeIs(7));
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  ASSERT_EQ(other->Lock(), absl::OkStatus());
   model_->Record(name, Exactly(8));
   file.reset();  // Returns while the file is locked.
-  close(other);
 }
 
 TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {
@@ -545,6 +576,9 @@ TEST_F(DurationFileTest, FileThatAnotherShortenedBringsAllItsNews) {
 }
 
 TEST_F(DurationFileTest, ShortenedFileKeepsItsLinkAndItsPermissions) {
+#ifdef _WIN32
+  GTEST_SKIP() << "needs links and permissions of POSIX";
+#endif
   const std::string target = folder_ + "/target";
   std::filesystem::create_symlink(target, path_);
   const auto file = Open(model_);

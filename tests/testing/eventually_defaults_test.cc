@@ -31,6 +31,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+#ifdef _WIN32
+// Windows has another call.
+int setenv(const char* name, const char* value, int /*overwrite*/) {
+  return _putenv_s(name, value);
+}
+int unsetenv(const char* name) { return _putenv_s(name, ""); }
+#endif
+
 class EventuallyDefaultsTest : public testing::Test {
  protected:
   EventuallyOptions OnClock() { return {.clock = &clock_}; }
