@@ -459,7 +459,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookActionsTest,
 class HookDeathTest : public HookActionsTest {};
 
 TEST_P(HookDeathTest, ExceptionThatLeavesAHookTerminatesTheProgram) {
-  EXPECT_DEATH(Run([] { throw 1; }), "terminat(e|ing)");
+  EXPECT_DEATH(Run([] { throw 1; }), "terminat");
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDriverAndHook, HookDeathTest,
