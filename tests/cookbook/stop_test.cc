@@ -3,10 +3,8 @@
 
 // Stops waits: by Ctrl-C, from another thread, in a group and in a coroutine.
 
-#ifndef _WIN32
 #include <pthread.h>
 #include <unistd.h>
-#endif
 
 #include <csignal>
 #include <deque>
@@ -53,7 +51,6 @@ std::vector<std::string>& Printed() {
 }
 void Print(std::string text) { Printed().push_back(std::move(text)); }
 
-#ifndef _WIN32  // Signals are of POSIX.
 // Returns a token that the first Ctrl-C stops; a second Ctrl-C ends the
 // program. Call this before you start threads, because they inherit which
 // signals are blocked.
@@ -72,7 +69,6 @@ waiter::stop_token StopOnInterrupt() {
   }).detach();
   return stop.get_token();
 }
-#endif
 
 // Returns the exit code of the program.
 int WaitForJob(const Job& job, const waiter::stop_token& stop) {
@@ -108,11 +104,6 @@ int WaitForJobs(const std::vector<Job>& jobs, const waiter::stop_token& stop) {
   return code;
 }
 
-#ifdef _WIN32
-TEST(StopTest, InterruptEndsWaits) {
-  GTEST_SKIP() << "three cases need the signals of POSIX";
-}
-#else
 // Run in their own processes, because the thread that takes the signals stays.
 TEST(StopDeathTest, InterruptEndsTheWait) {
   EXPECT_EXIT(
@@ -161,7 +152,6 @@ TEST(StopDeathTest, SecondInterruptEndsTheProgram) {
 TEST(StopDeathTest, InterruptEndsTheGroup) {
   EXPECT_EXIT(InterruptGroup(), testing::ExitedWithCode(0), "");
 }
-#endif
 
 TEST(StopTest, PendingJobsAreNamed) {
   Printed().clear();
