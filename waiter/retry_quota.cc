@@ -214,7 +214,11 @@ void RetryQuota::Add(double tokens, MonotonicTime now) {
     return;
   }
   // The level may exceed the capacity here; `Take` and `Available` clamp it.
-  level_.fetch_add(tokens, std::memory_order_relaxed);
+  // libc++ before 18 cannot add to an atomic double.
+  double level = level_.load(std::memory_order_relaxed);
+  while (!level_.compare_exchange_weak(level, level + tokens,
+                                       std::memory_order_relaxed)) {
+  }
 }
 
 double RetryQuota::TokensCompatibly(MonotonicTime now) const {
