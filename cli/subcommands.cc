@@ -128,12 +128,11 @@ int RunWaiter(absl::Span<const std::string> args,
   }
   if (const std::string meant = MeantSubcommand(subcommands, first);
       !meant.empty()) {
-    return ExitCode(absl::InvalidArgumentError(
-                        absl::StrCat(first,
-                                     ": no command and no target; did "
-                                     "you mean ",
-                                     meant, "?")),
-                    "waiter", err);
+    return ExitCode(
+        absl::InvalidArgumentError(absl::StrCat(
+            first, ": neither a command nor a target; did you mean ", meant,
+            "?")),
+        "waiter", err);
   }
   return wait.Run(invocation);
 }

@@ -19,7 +19,7 @@ void CountBlockingSleep(std::string_view name) {
   if (blocked_engine->fetch_add(1, std::memory_order_relaxed) > 0) return;
   std::cerr << "waiter: the blocking wait \"" << name
             << "\" sleeps inside a function of a WaitEngine's wait, which "
-               "holds up all waits of that thread; start it on the engine, or "
+               "blocks all waits of that thread; start it on the engine, or "
                "run the function on WaitEngineOptions::executor"
             << std::endl;
 #ifndef NDEBUG

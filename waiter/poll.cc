@@ -19,7 +19,7 @@ Poll<void>::Poll(PollStatus status, absl::Status error, Duration retry_after)
   if (status_ != PollStatus::kSuccess && error_.ok()) {
     error_ = absl::InternalError(absl::StrCat(
         "a poll answered ", internal::ToAbsl(PollStatusName(status_)),
-        ", but its error is OK; pass the error, or none"));
+        ", but its error is OK; pass an error that is not OK, or no error"));
     status_ = PollStatus::kFailed;
   }
 }

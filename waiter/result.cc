@@ -121,8 +121,8 @@ absl::Status WithLimit(absl::Status status, StopReason limit) {
 namespace waiter::internal {
 
 void DieWithoutValue(const WaitReport& report) {
-  std::cerr << "waiter: the value of a wait without success was read; check "
-               "ok() first. Its status is "
+  std::cerr << "waiter: read the value of a wait that did not succeed; check "
+               "ok() first. The wait's status is "
             << report.status << std::endl;
   std::abort();
 }

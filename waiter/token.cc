@@ -473,27 +473,28 @@ absl::StatusOr<WaitToken> WaitToken::Parse(std::string_view bytes) {
         absl::StrCat("the ", bytes.size(), " bytes of a saved wait ", what));
   };
   if (bytes.substr(0, internal::kMagic.size()) != internal::kMagic) {
-    return invalid("begin as no saved wait does");
+    return invalid("do not begin like a saved wait");
   }
   if (bytes.size() < internal::kHeaderSize + kChecksumSize) {
-    return invalid("are cut off");
+    return invalid("are truncated");
   }
   const size_t size = bytes.size() - kChecksumSize;
   if (internal::ReadChecksum(bytes.substr(size)) !=
       internal::Crc32c(bytes.substr(0, size))) {
-    return invalid("do not have their checksum; they were cut off or changed");
+    return invalid(
+        "do not match their checksum; they were truncated or changed");
   }
   const auto version = static_cast<uint8_t>(bytes[internal::kMagic.size()]);
   if (version > internal::kTokenVersion) {
     return absl::UnimplementedError(
         absl::StrCat("the saved wait has version ", static_cast<int>(version),
-                     ", and this build reads up to ",
+                     "; this build reads versions up to ",
                      static_cast<int>(internal::kTokenVersion)));
   }
   absl::Time written;
   if (version == 0 || bytes.size() > kMaxSize ||
       !TokenCodec::Decode(bytes, internal::kAsWritten, written).has_value()) {
-    return invalid("have their checksum and no valid contents");
+    return invalid("match their checksum, but have invalid contents");
   }
   return TokenCodec::Make(bytes);
 }

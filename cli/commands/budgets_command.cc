@@ -193,9 +193,9 @@ int BudgetsCommand::Run(const Invocation& invocation) const {
     return 0;
   }
   if (urls->size() != 1) {
-    return ExitCode(absl::InvalidArgumentError(
-                        "one URL is needed, such as redis://10.0.0.5"),
-                    kCommand, invocation.err);
+    return ExitCode(
+        absl::InvalidArgumentError("give one URL, such as redis://10.0.0.5"),
+        kCommand, invocation.err);
   }
   return ExitCode(Show(urls->front(), arguments, invocation.out), kCommand,
                   invocation.err);

@@ -84,8 +84,8 @@ absl::Status CheckPageProgram() {
     }
   }
   return absl::InvalidArgumentError(
-      "the program waiter-page, which makes pages, is neither next to this "
-      "one nor in PATH; tools/page in the source of Waiter builds it");
+      "the program waiter-page, which makes pages, is neither next to waiter "
+      "nor in PATH; build it with tools/page of Waiter's source");
 }
 
 bool WriteAll(int fd, std::string_view text) {
@@ -163,7 +163,7 @@ absl::Status WritePage(std::string_view flag, const std::string& file,
   return Unavailable(
       flag, file,
       absl::StrCat("the program ", kPageProgram,
-                   " is neither next to this one nor in PATH (", reason, ")"));
+                   " is neither next to waiter nor in PATH (", reason, ")"));
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ void ChartOutput::AddTo(Flags& flags, std::vector<std::string> charts) {
       [this, charts = std::move(charts)](std::string_view name) {
         if (std::find(charts.begin(), charts.end(), name) == charts.end()) {
           return absl::InvalidArgumentError(
-              absl::StrCat("there is no such chart; there are ",
+              absl::StrCat("there is no such chart; choose one of ",
                            absl::StrJoin(charts, ", ")));
         }
         chart_ = std::string(name);

@@ -48,15 +48,15 @@ constexpr std::string_view kUsage =
     "Redis or Valkey server.\n"
     "\n"
     "  add     adds waits for targets\n"
-    "  work    polls the waits, and runs a program on the end of each\n"
+    "  work    polls the waits, and runs a program when each ends\n"
     "  status  shows how many waits there are, and how late they are\n"
-    "  list    lists the waits, and the results that are kept\n"
+    "  list    lists the waits and kept results\n"
     "  show    shows one wait\n"
     "  notify  polls a wait immediately\n"
     "  cancel  ends a wait\n"
     "  forget  removes the result of a wait\n"
     "  move    moves waits to another store\n"
-    "  check   looks for damage in the store, and repairs it\n"
+    "  check   finds damage in the store, and can repair it\n"
     "\n"
     "waiter durable ACTION --help shows the flags of an action.\n";
 
@@ -104,31 +104,30 @@ struct ActionForm {
 constexpr std::array kActions = {
     ActionForm{
         Action::kAdd, "add", "--store=FILE [FLAG...] NAME TARGET...",
-        "Adds a durable wait for each target; an existing one is left alone.",
+        "Adds a durable wait for each target; existing waits stay as they are.",
         3, std::numeric_limits<size_t>::max()},
     ActionForm{
         Action::kStatus, "status", "--store=FILE [FLAG...] [NAME]",
-        "Shows how many waits a name has, or each one, and how late they are.",
+        "Shows how many waits NAME (or each name) has, and how late they are.",
         1, 2},
     ActionForm{Action::kList, "list", "--store=FILE [FLAG...] NAME",
-               "Lists the waits of a name, and the results that are kept.", 2,
-               2},
+               "Lists the waits and kept results of a name.", 2, 2},
     ActionForm{Action::kShow, "show", "--store=FILE [FLAG...] NAME KEY",
                "Shows one wait.", 3, 3},
     ActionForm{Action::kNotify, "notify", "--store=FILE [FLAG...] NAME KEY",
-               "Asks that a wait is polled immediately.", 3, 3},
+               "Requests an immediate poll of a wait.", 3, 3},
     ActionForm{Action::kCancel, "cancel", "--store=FILE [FLAG...] NAME KEY",
-               "Asks that a wait ends as cancelled.", 3, 3},
+               "Requests that a wait be cancelled.", 3, 3},
     ActionForm{Action::kForget, "forget", "--store=FILE [FLAG...] NAME KEY",
                "Removes the result of a wait, so that the wait can be added "
                "again.",
                3, 3},
     ActionForm{Action::kMove, "move", "--from=FILE --to=URL [FLAG...] NAME",
                "Moves the pending waits of a name to another store.", 2, 2},
-    ActionForm{Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
-               "Looks for damaged waits, and settings of the server that "
-               "endanger them.",
-               2, 2},
+    ActionForm{
+        Action::kCheck, "check", "--store=FILE [FLAG...] NAME",
+        "Looks for damaged waits, and for server settings that endanger them.",
+        2, 2},
 };
 
 Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
@@ -136,14 +135,15 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
               std::string(form.arguments), std::string(form.summary));
   if (form.action == Action::kMove) {
     arguments.store.AddTo(flags, "from");
-    flags.Add("to", "URL", "store that the waits move to", arguments.to);
+    flags.Add("to", "URL", "store to move the waits to", arguments.to);
     flags.HideValues("to");
   } else {
     arguments.store.AddTo(flags);
   }
   switch (form.action) {
     case Action::kAdd:
-      flags.Add("timeout", "40m", "when to give up; default as the workers say",
+      flags.Add("timeout", "40m",
+                "when to give up; default: the workers' --timeout",
                 [&arguments](std::string_view text) {
                   const absl::StatusOr<absl::Duration> timeout =
                       ParseDurationText(text);
@@ -154,12 +154,12 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
       flags.Add("first-delay", "10s", "delay before the first poll",
                 arguments.first_delay);
       flags.Add("key", "KEY",
-                "key of the only target; default its label or URL",
+                "key, for a single target; default its label or URL",
                 arguments.key);
       // The programs that workers run get the variable.
       flags.HasNoVariable("key");
       flags.AddSwitch("replace",
-                      "first end a wait with the key and another target",
+                      "replace a wait with this key and another target",
                       arguments.replace);
       flags.HasNoVariable("replace");
       break;
@@ -168,13 +168,13 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
                       arguments.json);
       flags.AddSwitch("watch", "refresh every 2s, until interrupted",
                       arguments.watch);
-      flags.Add("max-overdue", "100", "exit with 1 if more waits are overdue",
+      flags.Add("max-overdue", "100",
+                "exit with 1 if more waits than this are overdue",
                 arguments.max_overdue, 0, std::numeric_limits<int>::max());
       flags.AddAlternatives({"watch", "max-overdue"}, ", which looks once");
       break;
     case Action::kList:
-      flags.AddSwitch("json", "print JSON, a line for each wait",
-                      arguments.json);
+      flags.AddSwitch("json", "print JSON, one line per wait", arguments.json);
       break;
     case Action::kShow:
       flags.AddSwitch("json", "print JSON", arguments.json);
@@ -210,7 +210,8 @@ struct Call {
 absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
     const Arguments& arguments, const std::vector<std::string>& words) {
   if (!arguments.key.empty() && words.size() > 3) {
-    return absl::InvalidArgumentError("--key: there must be one target");
+    return absl::InvalidArgumentError(
+        "--key: give only one target, or a label for each");
   }
   std::vector<DurableRequest> requests;
   std::set<std::string> keys;
@@ -220,7 +221,7 @@ absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
     if (!request.ok()) return request.status();
     if (!keys.insert(request->key).second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          request->key, ": the key of two targets; give each its own"));
+          request->key, ": two targets have this key; give each its own"));
     }
     request->timeout = arguments.timeout;
     request->first_delay = arguments.first_delay;
@@ -261,8 +262,9 @@ absl::Status Remove(const Call& call, const std::string& key) {
     }
   }
   return absl::DeadlineExceededError(absl::StrCat(
-      key, ": to be cancelled, but no worker has ended it within ",
-      absl::FormatDuration(kReplaceLimit), "; start one, and add it again"));
+      key, ": cancellation requested, but no worker has ended the wait within ",
+      absl::FormatDuration(kReplaceLimit),
+      "; start a worker, then repeat this command"));
 }
 
 // Replaces the waits for other targets that have the keys of `requests`.
@@ -278,11 +280,11 @@ absl::StatusOr<int64_t> Replace(const Call& call,
       continue;
     }
     if (!call.arguments.replace) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(request.key, ": known with another target, ",
-                       WithoutSecrets(known->args),
-                       "; choose another key, or --replace that wait (other "
-                       "targets were added)"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          request.key, ": there is already a wait with this key, for ",
+          WithoutSecrets(known->args),
+          "; choose another key, or replace that wait with --replace (the "
+          "other targets were added)"));
     }
     if (absl::Status status = Remove(call, request.key); !status.ok()) {
       return status;
@@ -313,7 +315,7 @@ absl::StatusOr<int> Add(const Call& call,
     return 0;
   }
   call.out << *added << " added";
-  if (*added < count) call.out << ", " << count - *added << " known before";
+  if (*added < count) call.out << ", " << count - *added << " already known";
   call.out << '\n';
   return 0;
 }
@@ -471,7 +473,7 @@ absl::StatusOr<int> Forget(const Call& call) {
       status->phase == DurableStatus::Phase::kEnded) {
     return absl::FailedPreconditionError(
         absl::StrCat(key, ": ", std::string(ToString(status->phase)),
-                     "; only a result that was delivered can be forgotten"));
+                     "; only delivered results can be forgotten"));
   }
   const bool is_known = status->phase == DurableStatus::Phase::kDelivered;
   if (is_known) {
@@ -546,7 +548,9 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
     return status;
   }
   if (form.action == Action::kMove && arguments.to.empty()) {
-    return absl::InvalidArgumentError("name the other store: --to=URL");
+    return absl::InvalidArgumentError(
+        "--to is missing; name the store to move to, such as "
+        "--to=redis://HOST");
   }
   if (words->size() < form.least_words || words->size() > form.most_words) {
     return absl::InvalidArgumentError(

@@ -34,13 +34,13 @@ std::string PollsText(int64_t attempts) {
 
 // Returns which worker holds a pending wait, or when one may.
 std::string TurnText(const DurableStatus& status, absl::Time now) {
-  if (status.is_cancelled) return "to be cancelled";
+  if (status.is_cancelled) return "cancel requested";
   if (status.is_held) return "held";
   if (status.due == absl::InfiniteFuture()) return "not due";
   const absl::Duration left = status.due - now;
   return left > absl::ZeroDuration()
              ? absl::StrCat("due in ", TimeText(left))
-             : absl::StrCat("due for ", TimeText(-left));
+             : absl::StrCat("overdue by ", TimeText(-left));
 }
 
 void AppendField(std::string_view name, std::string_view value,
@@ -181,11 +181,12 @@ std::string DurableMoveText(const DurableMoveReport& report) {
   std::string text;
   AppendField("moved", absl::StrCat(report.moved), text);
   if (report.held > 0) {
-    AppendField("held",
-                absl::StrCat(report.held,
-                             ", by workers that died; move again once their "
-                             "leases have ended"),
-                text);
+    AppendField(
+        "held",
+        absl::StrCat(
+            report.held,
+            " by dead workers; move again once their leases have ended"),
+        text);
   }
   if (report.undelivered > 0) {
     AppendField("undelivered",
@@ -194,11 +195,10 @@ std::string DurableMoveText(const DurableMoveReport& report) {
                 text);
   }
   for (const std::string& key : report.conflicts) {
-    AppendField("conflict",
-                absl::StrCat(key,
-                             ", which the new store has with another "
-                             "target"),
-                text);
+    AppendField(
+        "conflict",
+        absl::StrCat(key, ", for which the new store has another target"),
+        text);
   }
   return text;
 }
@@ -229,10 +229,12 @@ std::string DurableCheckText(const DurableCheckReport& report, bool repairs) {
                 text);
   }
   if (report.uncounted > 0) {
-    AppendField("not counted",
-                absl::StrCat(report.uncounted,
-                             " partitions, because waits came and ended"),
-                text);
+    AppendField(
+        "not counted",
+        absl::StrCat(
+            report.uncounted,
+            " partitions, because waits were added or ended during the check"),
+        text);
   }
   std::string found = "no damage";
   if (report.found > 0) {

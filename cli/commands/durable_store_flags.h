@@ -33,14 +33,15 @@ struct DurableStoreFlags {
   int partitions = 16;
 
   void AddTo(Flags& flags, const std::string& flag = "store") {
-    flags.Add(flag, "FILE",
-              "file of the waits, postgres://HOST or redis://HOST", store);
+    flags.Add(flag, "FILE", "SQLite file, postgres://HOST or redis://HOST",
+              store);
     flags.HideValues(flag);
     name = flag;
     flags.Add("space", "default", "separates programs that share a store",
               space);
-    flags.Add("partitions", "16", "parts of a name, as its workers have them",
-              partitions, 1, 4096);
+    flags.Add("partitions", "16",
+              "partitions of a name; its workers must have as many", partitions,
+              1, 4096);
   }
 
   // Puts the store in front of the other words, unless it is the first of them,
@@ -56,10 +57,9 @@ struct DurableStoreFlags {
                        "=postgres://HOST or --", name, "=redis://HOST"));
     }
     if (has_url) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", name,
-                       " names the store, and so does a URL in front of NAME: "
-                       "give one of them"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", name,
+          " and a URL before NAME both name a store; give only one"));
     }
     words.insert(words.begin(), store);
     return absl::OkStatus();

@@ -59,11 +59,9 @@ constexpr std::string_view kNotes =
     "PROGRAM can read WAITER_NAME, WAITER_KEY, WAITER_RESULT (success, "
     "failed,\n"
     "  deadline, cancelled, attempts), WAITER_DETAIL, WAITER_IDEMPOTENCY_KEY. "
-    "It\n"
-    "  runs again, later, until it exits with 0; without it, results are kept\n"
-    "SIGTERM ends the worker: it finishes its current work, and gives the "
-    "rest "
-    "back\n";
+    "It\n  is run again until it exits with 0; without PROGRAM, results are "
+    "kept\nSIGTERM ends the worker: it finishes its current work, and releases "
+    "the rest\n";
 
 constexpr std::array kEndingSignals = {SIGTERM, SIGINT, SIGHUP};
 constexpr std::chrono::seconds kErrorGap(1);
@@ -89,26 +87,26 @@ struct Arguments {
 };
 
 Flags MakeFlags(Arguments& arguments) {
-  Flags flags(std::string(kCommand),
-              "--store=FILE [FLAG...] NAME... [-- PROGRAM [ARG...]]",
-              "Polls the durable waits of names, and runs PROGRAM on the end "
-              "of each.");
+  Flags flags(
+      std::string(kCommand),
+      "--store=FILE [FLAG...] NAME... [-- PROGRAM [ARG...]]",
+      "Polls the durable waits of names, and runs PROGRAM when each ends.");
   flags.SetNotes(std::string(kNotes));
   arguments.store.AddTo(flags);
-  flags.Add("parallel", "16", "polls and programs that run in parallel",
+  flags.Add("parallel", "16", "maximum of polls and programs in parallel",
             arguments.parallel, 1, 128);
-  flags.AddSwitch("allow-exec", "poll exec: targets; the store says which",
+  flags.AddSwitch("allow-exec", "run exec: commands, which come from the store",
                   arguments.allow_exec);
-  flags.Add("lease", "15s", "when others take over a dead worker's waits",
+  flags.Add("lease", "15s", "time until others take over a dead worker's waits",
             arguments.lease);
   flags.Add("retain", "24h", "how long results are kept", arguments.retain);
-  flags.Add("drain", "25s", "time for polls and programs after SIGTERM",
+  flags.Add("drain", "25s", "time to finish polls and programs after SIGTERM",
             arguments.drain);
   arguments.log.AddTo(flags);
   flags.BeginTopic("when", "delays and limits");
   arguments.policy.AddTo(flags);
   flags.Add("shared-rate", "URL",
-            "limit of many processes: redis://HOST/NAME?rate=20",
+            "rate of many processes: redis://HOST/NAME?rate=20",
             [&arguments](std::string_view url) {
               absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
               if (!rate.ok()) return rate.status();
@@ -116,14 +114,14 @@ Flags MakeFlags(Arguments& arguments) {
               return absl::OkStatus();
             });
   flags.HideValues("shared-rate");
-  flags.Add("probe-timeout", "10s", "longest time that one poll may take",
+  flags.Add("probe-timeout", "10s", "time limit of each poll",
             arguments.probe_timeout);
   flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
                   arguments.gone);
   flags.Add("hold", "5s", "how long a target must stay ready", arguments.hold);
   flags.Add("successes", "3", "polls in a row that must find a target ready",
             arguments.successes, 1, std::numeric_limits<int>::max());
-  flags.BeginTopic("http", "http targets, all of them");
+  flags.BeginTopic("http", "flags for all http targets");
   arguments.http.AddTo(flags);
   return flags;
 }
@@ -134,12 +132,12 @@ absl::StatusOr<WaitOptions> PolicyOf(const Arguments& arguments,
     const Flags::Labelled& given = flags.labelled().front();
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.name, "@", given.label,
-                     ": a worker does not know the labels of targets"));
+                     ": workers do not know labels; leave out the @LABEL"));
   }
   if (arguments.probe_timeout == absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.Label("probe-timeout"),
-                     "=0: a poll needs some time, such as 10s"));
+                     "=0: it must be above zero, such as 10s"));
   }
   absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy;
@@ -187,7 +185,7 @@ class Worker {
     loop_.Post([this, end = std::move(end), message] {
       out_ << end.out << std::flush;
       err_ << end.err << std::flush;
-      if (!message.empty()) Warn(message + "; again later");
+      if (!message.empty()) Warn(message + "; will run again later");
     });
     return ok ? absl::OkStatus() : absl::UnavailableError(message);
   }
@@ -264,7 +262,7 @@ absl::Status TroubleOf(const DurableWaits& waits,
   if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process keeps its own rate"));
+                   "; this process uses its own rate limit"));
 }
 
 // Runs the loop until a signal has come and the worker has ended. Signals are
@@ -318,7 +316,8 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   }
   drainer.join();
   if (!has_drained) {
-    worker.Warn("not all waits could be given back; others take them over");
+    worker.Warn(
+        "could not release all waits; other workers take them over later");
   }
 }
 
@@ -401,12 +400,12 @@ absl::Status DurableWork(const Invocation& invocation) {
   if (separator != args.end()) {
     arguments.program.assign(separator + 1, args.end());
     if (arguments.program.empty()) {
-      return absl::InvalidArgumentError("--: PROGRAM is missing after it");
+      return absl::InvalidArgumentError("PROGRAM is missing after --");
     }
   }
   if (words->size() < 2) {
     return absl::InvalidArgumentError(
-        "a store and a name are needed, such as --store=jobs.db jobs");
+        "give a store and a name, such as --store=jobs.db jobs");
   }
   for (size_t i = 1; i < words->size(); ++i) {
     if (absl::Status status = CheckWaitName((*words)[i]); !status.ok()) {

@@ -80,7 +80,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
   void OnDone(const WaitIdentity& wait, const WaitReport& report) override {
     const bool is_given_back = report.reason == StopReason::kCancelled;
     const std::string reason = is_given_back
-                                   ? "given back or cancelled"
+                                   ? "released or cancelled"
                                    : std::string(StopReasonName(report.reason));
     if (log_.verbose_ || (!is_given_back && !log_.quiet_)) {
       std::string text =

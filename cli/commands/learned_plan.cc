@@ -111,7 +111,7 @@ absl::Duration BestInterval(const std::vector<absl::Duration>& durations,
 
 sim::NamedPolicy EveryPolicy(absl::Duration interval, const WaitOptions& like) {
   sim::NamedPolicy policy = {
-      absl::StrCat("every ", TimeText(interval), ", the best"), like};
+      absl::StrCat("every ", TimeText(interval), " (the best)"), like};
   policy.policy.backoff = {.initial_delay = interval,
                            .max_delay = interval,
                            .multiplier = 1,
@@ -134,7 +134,7 @@ int64_t CountEnds(const std::vector<ObservedDuration>& durations) {
 
 std::string CountText(int64_t durations, int64_t ends) {
   return absl::StrCat(durations, durations == 1 ? " duration" : " durations",
-                      ", ", ends, " of them to the end");
+                      ", ", ends, " of them complete");
 }
 
 nlohmann::ordered_json Milliseconds(absl::Duration time) {
@@ -215,8 +215,8 @@ std::string LearnedPlanText(const LearnedPlan& plan, int rows) {
   }
   if (plan.points.empty()) {
     return absl::StrCat(text,
-                        "\ntoo few to learn from; until there are more, the "
-                        "ordinary delays hold\n");
+                        "\ntoo few to learn from; until there are more, waits "
+                        "use ordinary delays\n");
   }
 
   absl::StrAppendFormat(&text, "\n%-26s %7s %12s %12s %7s\n", "policy", "polls",
@@ -227,13 +227,13 @@ std::string LearnedPlanText(const LearnedPlan& plan, int rows) {
                           TimeText(point.p95_delay), CostOf(plan, point));
   }
   absl::StrAppend(
-      &text, "cost: polls, and lateness in polls of ",
+      &text, "cost: polls, plus one for each ",
       TimeText(absl::Seconds(schedule.seconds_of_delay_worth_one_poll)),
-      " each\n");
+      " of lateness\n");
   if (schedule.weight < 1) {
     absl::StrAppendFormat(&text,
-                          "the durations are few, and have %.0f %% of the "
-                          "decisions; the ordinary delays have the others\n",
+                          "with so few durations, learned delays have a weight "
+                          "of %.0f %%, ordinary delays the rest\n",
                           100 * schedule.weight);
   }
 

@@ -195,13 +195,13 @@ std::string SavingText(const LearnedSaving& saving) {
                          absl::FormatDuration(*saving.poll_cost))
           : "";
   return absl::StrCat(
-      absl::StrFormat("learned delays would have made %.1f polls instead of "
-                      "%.1f per wait, %s late instead of %s\n",
+      absl::StrFormat("with learned delays, a wait would have made %.1f polls "
+                      "instead of %.1f, and been %s late instead of %s\n",
                       saving.learned_polls, saving.polls,
                       TimeText(saving.learned_lateness),
                       TimeText(saving.lateness)),
-      absl::StrFormat("(means of %d waits, each played by what others of them "
-                      "took):\n",
+      absl::StrFormat("(means of %d waits, each simulated with the durations "
+                      "of the others):\n",
                       saving.waits),
       "  waiter --learn=FILE", saving.one_operation ? ":OPERATION" : "", cost,
       " TARGET...\n");

@@ -55,7 +55,7 @@ struct Arguments {
 
 void AddFlags(Arguments& arguments, Flags& flags) {
   arguments.policy.AddTo(flags);
-  flags.Add("expect", "60s", "expected time to ready; proposes a policy",
+  flags.Add("expect", "60s", "expected time until ready; proposes a policy",
             [&](std::string_view text) {
               const absl::StatusOr<absl::Duration> expected =
                   ParseDurationText(text);
@@ -67,14 +67,14 @@ void AddFlags(Arguments& arguments, Flags& flags) {
               return absl::OkStatus();
             });
   flags.Add("ready", "uniform:30s,90s",
-            "its distribution instead; or lognormal:60s,0.6",
+            "distribution of that time; or lognormal:60s,0.6",
             [&](std::string_view text) {
               const absl::StatusOr<sim::DurationDistribution> ready =
                   sim::DurationDistribution::Parse(text);
               if (ready.ok()) arguments.ready = *ready;
               return ready.status();
             });
-  flags.Add("from", "FILE", "durations of --learn or a log; FILE[:OPERATION]",
+  flags.Add("from", "FILE", "durations, from a --learn or log FILE[:OPERATION]",
             [&](std::string_view text) {
               absl::StatusOr<LearnedName> name = ParseLearnedName(text);
               if (!name.ok()) return name.status();
@@ -83,9 +83,9 @@ void AddFlags(Arguments& arguments, Flags& flags) {
             });
   flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
             arguments.late);
-  flags.Add(std::string(kPollCost), "1s", "delay that one more poll is worth",
-            arguments.poll_cost);
-  flags.Add("rows", "16", "largest number of rows in the table", arguments.rows,
+  flags.Add(std::string(kPollCost), "1s",
+            "one poll costs as much as this delay", arguments.poll_cost);
+  flags.Add("rows", "16", "maximum number of rows in the table", arguments.rows,
             1, 1000);
   flags.Add("seed", "1", "seed of the random draws", arguments.seed);
   flags.AddSwitch("json", "print the numbers of all tables as JSON",
@@ -197,7 +197,7 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
     out << (arguments.json
                 ? OperationsJson(*known)
                 : absl::StrCat(
-                      OperationsText(*known), "\nshow one by --from=",
+                      OperationsText(*known), "\nto show one, use --from=",
                       Printable(FormatLearnedName({path, operations[0]})),
                       "\n"));
     return absl::OkStatus();
@@ -221,7 +221,7 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
   }
   if (arguments.charts.wanted() && plan->played.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": it has too few durations for a chart"));
+        absl::StrCat(path, ": too few durations for a chart"));
   }
   out << (arguments.json ? LearnedPlanJson(*plan)
                          : LearnedPlanText(*plan, arguments.rows));

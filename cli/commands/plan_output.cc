@@ -38,11 +38,10 @@ std::string TradeOffText(const std::vector<sim::TradeOff>& points) {
                           point.mean_polls, TimeText(point.p50_delay),
                           TimeText(point.p95_delay), 100 * point.missed);
   }
-  return absl::StrCat(
-      text,
-      "polls: mean of a wait; late: from ready to the poll that finds it;\n"
-      "missed: waits whose limit comes first; *: no other policy has fewer "
-      "polls\nwithout being later\n\n");
+  return absl::StrCat(text,
+                      "polls: mean per wait; late: time from ready to the poll "
+                      "that finds it;\nmissed: waits that reach their limit "
+                      "first; *: any policy with fewer polls\nis later\n\n");
 }
 
 nlohmann::ordered_json Milliseconds(absl::Duration time) {
@@ -106,9 +105,9 @@ std::string PlanText(const PlannedPolicy& planned, int rows) {
       absl::StrFormat("\none wait, with | for a poll and # for several:\n"
                       "0 %s %s\n",
                       sim::Timeline(plan.example, end, 64), TimeText(end)),
-      absl::StrFormat("%.1f polls%s in a wait that reaches its limit, on "
-                      "average\n",
-                      plan.mean_polls, plan.cut_off ? " or more" : ""));
+      absl::StrFormat(
+          "a wait that reaches its limit makes %.1f polls%s on average\n",
+          plan.mean_polls, plan.cut_off ? " or more" : ""));
 }
 
 std::string PlanJson(const PlannedPolicy& planned) {

@@ -38,7 +38,7 @@ absl::StatusOr<KnownDurations> ReadDurations(const std::string& path) {
   return absl::InvalidArgumentError(
       absl::StrCat(path, " ", merged.message(),
                    absl::IsInvalidArgument(merged)
-                       ? ", and it is not a log of waiter --log-json"
+                       ? ", and the file is not a log of waiter --log-json"
                        : ""));
 }
 

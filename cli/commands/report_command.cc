@@ -115,8 +115,9 @@ std::string Latencies(const Lane& lane) {
   }
   if (latencies.empty()) return "";
   std::sort(latencies.begin(), latencies.end());
-  return absl::StrCat("; a poll took ", TimeText(sim::Quantile(latencies, 0.5)),
-                      ", at most ", TimeText(latencies.back()));
+  return absl::StrCat("; polls took ", TimeText(sim::Quantile(latencies, 0.5)),
+                      " at the median, and at most ",
+                      TimeText(latencies.back()));
 }
 
 void Print(const RunLog& log, std::ostream& out) {
@@ -169,7 +170,7 @@ charts::Chart ReportChart(const RunLog& log) {
 
 Flags MakeFlags(ChartOutput& charts) {
   Flags flags(std::string(kCommand), "FILE.jsonl [FLAG...]",
-              "Shows what happened in a run that --log-json logged; - reads "
+              "Shows what happened in a run logged by --log-json; - reads "
               "standard input.");
   charts.AddTo(flags, {"report"});
   return flags;

@@ -54,23 +54,23 @@ Flags::Reader ReadNumber(double& value) {
 Flags BudgetsFlags(BudgetsArguments& arguments) {
   Flags flags("waiter simulate budgets", "[FLAG...]",
               "Simulates processes that poll one API, each with its own "
-              "limiter and with\none that they share.");
+              "limiter, and then all\nwith one shared limiter.");
   sim::BudgetsOptions& options = arguments.options;
   flags.Add("processes", "100", "number of processes", options.processes, 1,
             1000);
-  flags.Add("busy", "40", "how many of them have waits at the start",
+  flags.Add("busy", "40", "processes that have waits at the start",
             options.busy, 0, 1000);
   flags.Add("waits", "10", "waits of each busy process", options.waits, 1,
             1000);
   flags.Add("every", "1s", "mean time between the polls of a wait",
             options.every);
-  flags.Add("polls-per-second", "100", "limit of the API",
+  flags.Add("polls-per-second", "100", "rate limit of the API",
             ReadNumber(options.polls_per_second));
-  flags.Add("burst", "100", "polls that it accepts together after a pause",
+  flags.Add("burst", "100", "polls that the API accepts at once after a pause",
             ReadNumber(options.burst));
   flags.Add("duration", "4m", "time to simulate", options.duration);
   flags.Add("events", "60s:move:40,...",
-            "what happens; default all kinds, or none",
+            "what happens, or none; default all kinds",
             [&](std::string_view text) {
               absl::StatusOr<std::vector<sim::BudgetEvent>> events =
                   sim::ParseBudgetEvents(text);
@@ -78,7 +78,7 @@ Flags BudgetsFlags(BudgetsArguments& arguments) {
               options.events = *std::move(events);
               return absl::OkStatus();
             });
-  flags.Add("network", "10ms", "mean time of a message, each way",
+  flags.Add("network", "10ms", "mean network latency, one way",
             options.network.mean);
   flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);
   flags.AddSwitch("json", "print the numbers as one JSON object",

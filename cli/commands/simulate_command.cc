@@ -42,7 +42,7 @@ constexpr std::string_view kUsage =
     "usage: waiter simulate MODEL [FLAG...]\n"
     "Simulates many clients and the server that they poll.\n"
     "\n"
-    "  budgets     processes that share the limit of an API, or do not\n"
+    "  budgets     processes with and without a shared limit of an API\n"
     "  fleet       clients that poll until something is ready\n"
     "  contention  clients that compete to update one row\n"
     "  learned     waits that learn how long an operation takes\n"
@@ -55,7 +55,7 @@ absl::Status ReadClients(std::string_view text, std::vector<int>& clients) {
     int number = 0;
     if (!absl::SimpleAtoi(part, &number) || number < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", part, "' is not a number of clients"));
+          absl::StrCat("'", part, "' must be a number of clients, at least 1"));
     }
     clients.push_back(number);
   }
@@ -88,8 +88,8 @@ Flags ContentionFlags(ContentionArguments& arguments) {
   flags.Add(
       "clients", "10,50,100", "numbers of clients; default 10, 20, ..., 190",
       [&](std::string_view text) { return ReadClients(text, options.sizes); });
-  flags.Add("runs", "100", "runs for each number of clients and rule",
-            options.runs, 1, 1'000'000);
+  flags.Add("runs", "100", "runs per rule and number of clients", options.runs,
+            1, 1'000'000);
   flags.Add("threads", "1", "threads to run on", options.threads, 1, 256);
   flags.Add("seed", "1", "equal seeds give equal tables", options.seed);
   arguments.charts.AddTo(flags, {"contention"});
@@ -176,7 +176,7 @@ Flags FleetFlags(FleetArguments& arguments) {
   sim::FleetOptions& options = arguments.options;
   flags.Add("clients", "500", "number of clients", options.clients, 1, 100'000);
   flags.Add("polls-per-second", "100",
-            "load that the server accepts; default any",
+            "rate that the server accepts; default unlimited",
             [&](std::string_view text) {
               return absl::SimpleAtod(text, &options.server.polls_per_second) &&
                              options.server.polls_per_second > 0
@@ -184,10 +184,11 @@ Flags FleetFlags(FleetArguments& arguments) {
                          : absl::InvalidArgumentError(
                                "it must be a number above zero");
             });
-  flags.Add("retry-after", "5s", "hint in a throttled answer; default none",
+  flags.Add("retry-after", "5s",
+            "Retry-After of throttled answers; default none",
             options.server.retry_after);
   flags.Add("ready", "lognormal:60s,0.6",
-            "time to ready; or 45s, uniform:30s,90s",
+            "time until ready; or 45s, uniform:30s,90s",
             [&](std::string_view text) {
               const absl::StatusOr<sim::DurationDistribution> ready =
                   sim::DurationDistribution::Parse(text);
@@ -196,9 +197,9 @@ Flags FleetFlags(FleetArguments& arguments) {
             });
   flags.AddSwitch("shared-ready", "all clients wait for the same operation",
                   arguments.shared_ready);
-  flags.Add("start-spread", "10s", "clients start within this time; default 0",
+  flags.Add("start-spread", "10s", "time within which clients start; default 0",
             options.start_spread);
-  flags.Add("network", "10ms", "mean time of a message, each way",
+  flags.Add("network", "10ms", "mean network latency, one way",
             options.network.mean);
   flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);
   arguments.policy.AddTo(flags);

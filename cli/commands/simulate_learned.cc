@@ -32,11 +32,11 @@ struct LearnedArguments {
 };
 
 Flags LearnedFlags(LearnedArguments& arguments) {
-  Flags flags("waiter simulate learned", "[FLAG...]",
-              "Simulates waits whose delays are learned from how long earlier "
-              "ones took, and\ncompares them with other rules and with the "
-              "best that is possible.");
-  flags.Add("runs", "12", "models that learn, for each figure",
+  Flags flags(
+      "waiter simulate learned", "[FLAG...]",
+      "Simulates waits whose delays are learned from earlier durations, and "
+      "compares\nthem with other rules and with the optimum.");
+  flags.Add("runs", "12", "models that learn, per figure",
             arguments.options.repetitions, 1, 10'000);
   flags.Add("seed", "1", "equal seeds give equal tables",
             arguments.options.seed);
@@ -65,7 +65,7 @@ std::string GuardText(double max_relative_lateness) {
 
 std::string SettingText(const sim::LearnedRuns& runs) {
   return absl::StrCat(runs.has_default_target ? "as late as the default backoff"
-                                              : "a poll is worth 1 s",
+                                              : "a poll costs 1 s",
                       ", ", GuardText(runs.max_relative_lateness));
 }
 
@@ -156,10 +156,10 @@ void PrintEqualLateness(absl::Span<const sim::EqualLatenessRow> rows,
 }
 
 void PrintChanges(absl::Span<const sim::ChangeRow> rows, std::ostream& out) {
-  out << "\nCost of 20 waits after a change, and of the first 5, as parts of "
-         "the default's\n"
+  out << "\nCost of 20 waits after a change, and of the first 5, relative to "
+         "the default\n"
       << absl::StrFormat("%-22s %17s  %19s\n", "", "as late",
-                         "a poll worth 1 s");
+                         "a poll costs 1 s");
   for (const sim::ChangeRow& row : rows) {
     out << absl::StrFormat(
         "%-22s %8.2fx %7.2fx %9.2fx %7.2fx  %.2fx %s\n", row.name,
@@ -183,7 +183,7 @@ void PrintCrowds(absl::Span<const sim::CrowdRow> rows, std::ostream& out) {
 }
 
 void PrintWorst(absl::Span<const sim::WorstRow> rows, std::ostream& out) {
-  out << "\nLatest that a search among durations just after polls found\n"
+  out << "\nWorst lateness that a search of durations just after polls found\n"
       << absl::StrFormat("%-12s %6s %14s %10s %9s %9s\n", "", "guard",
                          "late, relative", "at", "after", "tried");
   for (const sim::WorstRow& row : rows) {

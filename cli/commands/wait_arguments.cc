@@ -43,44 +43,39 @@ constexpr size_t kLargestFile = size_t{1} << 20;
 
 constexpr char kTargetsNotes[] =
     "$0"
-    "exit codes: 0 ready, or PROGRAM's own; 1 failed; 2 usage; 3 attempts or\n"
-    "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
-    "flags, each also a variable such as WAITER_ANY=1; -t is --timeout, -q "
+    "exit codes: 0 ready (with PROGRAM, its own); 1 failed; 2 usage; 3 polls "
+    "or\n  errors used up; 124 timed out; 126, 127 PROGRAM cannot run\n"
+    "flags, or variables such as WAITER_ANY=1; -t is --timeout, -q is "
     "--quiet\n";
 
 constexpr std::string_view kExecNotes =
-    "exit codes of PROBE: 0 ready; 75 throttled; 69, 70, 124 or a signal "
-    "error;\n"
-    "  64, 77, 78, 126, 127 failed; others not ready. The last output line may "
-    "add:\n"
+    "exit codes of PROBE: 0 ready; 75 throttled; 69, 70, 124, signals: error; "
+    "64, 77,\n  78, 126, 127: failed; others: not ready. The last output line "
+    "may add:\n"
     "  {\"waiter\":\"not_ready\",\"detail\":\"2 of "
     "3\",\"retry_after\":\"30s\"}\n"
     "PROBE can read WAITER_ATTEMPT, WAITER_ELAPSED_MS, WAITER_DEADLINE_MS\n"
-    "flags, each also a variable such as WAITER_HOLD=5s; -t is --timeout, -q "
+    "flags, or variables such as WAITER_HOLD=5s; -t is --timeout, -q is "
     "--quiet\n";
 
 constexpr std::string_view kOperationNotes =
-    "Starts the operation if there is a --method or --data, or asks at URL for "
-    "one\n"
-    "that runs. Finds the status and the result by the server's own rules: 202 "
-    "with\n"
-    "Location, Azure, Google, Kubernetes, batches, GitHub and others.\n"
-    "exit codes: 0 succeeded, or PROGRAM's own; 1 failed; 2 usage; 3 attempts "
-    "or\n"
-    "  errors used up; 124 limit reached; 126, 127 PROGRAM cannot run\n"
-    "flags, each also a variable such as WAITER_DIALECT=azure; -t is "
-    "--timeout\n";
+    "Starts the operation if there is a --method or --data; otherwise, URL "
+    "names a\nrunning one. Finds status and result by the server's convention: "
+    "202 with\nLocation, Azure, Google, Kubernetes, batches, GitHub and "
+    "others.\n"
+    "exit codes: 0 succeeded (with PROGRAM, its own); 1 failed; 2 usage; 3 "
+    "polls or\n  errors used up; 124 timed out; 126, 127 PROGRAM cannot run\n"
+    "flags, or variables such as WAITER_DIALECT=azure; -t is --timeout\n";
 
 Flags FlagsOf(WaitArguments::Kind kind) {
   switch (kind) {
     case WaitArguments::Kind::kExec:
       return {"waiter exec", "[FLAG...] -- PROBE [ARG...]",
-              "Runs PROBE again and again until it succeeds."};
+              "Runs PROBE repeatedly until it succeeds."};
     case WaitArguments::Kind::kOperation:
-      return {
-          "waiter operation", "[FLAG...] URL [-- PROGRAM [ARG...]]",
-          "Follows a long-running operation over HTTP to its end, then becomes "
-          "PROGRAM."};
+      return {"waiter operation", "[FLAG...] URL [-- PROGRAM [ARG...]]",
+              "Follows a long-running HTTP operation to its end, then becomes "
+              "PROGRAM."};
     case WaitArguments::Kind::kTargets:
       break;
   }
@@ -165,7 +160,7 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   flags_.SetNotes(NotesOf(kind));
   if (kind == Kind::kTargets) {
     flags_.AddRepeated("targets", "FILE",
-                       "more targets, one in a line; or set WAITER_TARGETS",
+                       "more targets, one per line; or set WAITER_TARGETS",
                        [this](std::string_view path) {
                          target_files_.emplace_back(path);
                          return absl::OkStatus();
@@ -176,12 +171,13 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   wait_.AddTo(flags_);
   if (kind == Kind::kTargets) {
     flags_.BeginTopic("targets",
-                      "all targets; db=redis://HOST gives one a label",
+                      "kinds of targets; db=redis://HOST has the label db",
                       SchemesHelp());
   }
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);
-  flags_.BeginTopic("probes", "meaning of exit codes, and when to give up");
+  flags_.BeginTopic("probes",
+                    "exit codes of probes, logins, when to give up early");
   flags_.Add("map", "@curl,5=failed",
              "meaning of exit codes, such as 0=success,*=error",
              [this](std::string_view text) {
@@ -191,11 +187,10 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
                return absl::OkStatus();
              });
   if (kind == Kind::kTargets) {
-    flags_.AddSwitch("login", "log in as redis: and postgres: URLs say",
+    flags_.AddSwitch("login", "use the logins in redis: and postgres: URLs",
                      login_);
     flags_.Add("hold-open", "500ms",
-               "how long a port of tcp: must not close a connection",
-               hold_open_);
+               "how long a tcp: port must keep a connection open", hold_open_);
   }
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "progress, messages and logs");
@@ -203,13 +198,13 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   flags_.AddShortForm('t', "timeout");
   flags_.AddShortForm('q', "quiet");
   if (kind == Kind::kExec) return;
-  flags_.BeginTopic("http", "http targets; --header@LABEL and so on for one");
+  flags_.BeginTopic("http", "http targets; --header@LABEL is for one target");
   http_.AddTo(flags_);
 }
 
 void WaitArguments::AddOperationFlags() {
   flags_.Add("dialect", "azure",
-             "rules of the server, such as state:.job.state=DONE",
+             "server's convention, such as state:.job.state=DONE",
              [this](std::string_view text) {
                absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
                if (!dialect.ok()) return dialect.status();
@@ -217,7 +212,7 @@ void WaitArguments::AddOperationFlags() {
                return absl::OkStatus();
              });
   flags_.AddRepeated("trust", "https://HOST",
-                     "another origin that gets --header and --bearer",
+                     "another origin to send --header and --bearer to",
                      [this](std::string_view text) {
                        operation_.trusted_origins.emplace_back(text);
                        return absl::OkStatus();
@@ -236,21 +231,22 @@ absl::Status WaitArguments::CheckOperation() const {
   for (const std::string_view name :
        {"gone", "status", "not-ready-on", "no-redirect"}) {
     if (!flags_.Given(name) || flags_.FromVariable(name)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", name, ": it has no meaning for an operation"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", name, ": does not apply to operations; leave it out"));
   }
   const absl::StatusOr<HttpOptions> http =
       http_.Options(flags_, targets_[0].label);
   if (!http.ok()) return http.status();
   if (http->method == "HEAD") {
     return absl::InvalidArgumentError(
-        "--method: HEAD neither starts an operation nor tells its state");
+        "--method=HEAD: neither starts an operation nor returns its state; use "
+        "GET or POST");
   }
   if (flags_.Given("state") && StartsOperation(*http)) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags_.Label("state"),
-        ": a run that continues would start the operation again; start it "
-        "without this, and follow it by the URL of its status"));
+        ": a resumed run would start the operation again; start it without "
+        "--state, then follow its status URL with --state"));
   }
   return absl::OkStatus();
 }
@@ -281,7 +277,7 @@ absl::Status WaitArguments::Parse(absl::Span<const std::string> args,
     return absl::OkStatus();
   }
   if (has_words && words_.empty()) {
-    return absl::InvalidArgumentError("--: PROGRAM is missing after it");
+    return absl::InvalidArgumentError("PROGRAM is missing after --");
   }
   const absl::StatusOr<std::vector<GivenTarget>> given =
       GivenTargets(*rest, environment);
@@ -334,7 +330,7 @@ absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
             ? "nothing to wait for; give a target, such as "
               "tcp://localhost:5432"
             : absl::StrCat("--targets=", target_files_.front(),
-                           ": no target in it; write one in each line"));
+                           ": the file has no targets; write one per line"));
   }
   for (const auto& [text, where] : given) {
     absl::StatusOr<Target> target = ParseTarget(text);
@@ -360,8 +356,8 @@ absl::Status WaitArguments::ReadTargets(const std::vector<GivenTarget>& given) {
   std::sort(labels.begin(), labels.end());
   const auto twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(*twice, ": the label of two targets; give each its own"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        *twice, ": two targets have this label; give each its own"));
   }
   return absl::OkStatus();
 }

@@ -322,7 +322,7 @@ absl::Status SharedStatus(const SharedRateLimiter* limiter) {
   if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process kept its own rate"));
+                   "; this process used its own rate limit"));
 }
 
 // Waits as `arguments` ask. All processes that it started have ended when it

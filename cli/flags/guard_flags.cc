@@ -18,8 +18,7 @@ void GuardFlags::AddTo(Flags& flags) {
             [this](std::string_view text) {
               pid_t pid = 0;
               if (!absl::SimpleAtoi(text, &pid) || pid < 1) {
-                return absl::InvalidArgumentError(
-                    "it must be the number of a process");
+                return absl::InvalidArgumentError("it must be a process ID");
               }
               options_.while_pid = pid;
               return absl::OkStatus();

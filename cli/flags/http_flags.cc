@@ -77,7 +77,7 @@ bool IsToken(std::string_view text) {
 absl::Status ReadMethod(std::string_view text, std::string& method) {
   if (!IsToken(text) || text.size() > kLongestMethod) {
     return absl::InvalidArgumentError(
-        "not an HTTP method, such as GET or POST");
+        "it must be an HTTP method, such as GET or POST");
   }
   // Every registered method is in capitals, and case matters to servers.
   method = absl::AsciiStrToUpper(text);
@@ -139,14 +139,14 @@ absl::Status ReadBearer(std::string_view text, HttpOptions& options) {
     token = value;
   } else {
     return absl::InvalidArgumentError(
-        "it must be @FILE or env:NAME, which has the token");
+        "it must be @FILE or env:NAME, where the token is");
   }
   absl::StripAsciiWhitespace(&token);
   if (token.empty() || !std::all_of(token.begin(), token.end(), [](char c) {
         return absl::ascii_isgraph(static_cast<unsigned char>(c));
       })) {
     return absl::InvalidArgumentError(
-        "a token is one word of printable characters");
+        "the token must be one word of printable characters");
   }
   options.headers.push_back(
       {.name = "Authorization", .value = absl::StrCat("Bearer ", token)});
@@ -246,7 +246,7 @@ absl::Status ReadPem(std::string_view text, std::string& pem) {
   pem = *std::move(content);
   return absl::StrContains(pem, "-----BEGIN ")
              ? absl::OkStatus()
-             : absl::InvalidArgumentError("it has no PEM");
+             : absl::InvalidArgumentError("it contains no PEM data");
 }
 
 absl::Status ReadNetrc(std::string_view text, std::string& path) {
@@ -262,8 +262,7 @@ absl::Status ReadLongPoll(std::string_view text, HttpLongPoll& long_poll) {
   const absl::StatusOr<absl::Duration> hold = ParseDurationText(parts.first);
   if (!hold.ok()) return hold.status();
   if (*hold < absl::Seconds(1)) {
-    return absl::InvalidArgumentError(
-        "a server can hold a request for a second or more");
+    return absl::InvalidArgumentError("it must be at least 1s");
   }
   if (absl::StrContains(text, ':') && !IsToken(parts.second)) {
     return absl::InvalidArgumentError(
@@ -321,7 +320,7 @@ void HttpFlags::AddTo(Flags& flags) {
   flags.Add("method", "GET", "HTTP method; default GET, or POST with --data",
             reader("method"));
   flags.AddRepeated("header", "NAME:VALUE|@FILE",
-                    "header to send, or lines of them; repeatable",
+                    "header to send, or file of headers; repeatable",
                     reader("header"));
   flags.HideValues("header");
   flags.Add("bearer", "@FILE|env:NAME", "token to send as Authorization",
@@ -342,23 +341,23 @@ void HttpFlags::AddTo(Flags& flags) {
   flags.Add("not-ready-on", "401,403", "HTTP statuses that mean not ready yet",
             reader("not-ready-on"));
   flags.AddRepeated("fail-json", "'.status==\"FAILED\"'",
-                    "JSON that ends the wait as failed; repeatable",
+                    "condition that fails the wait; repeatable",
                     reader("fail-json"));
   flags.AddRepeated("fail-status", "410,500-599",
-                    "HTTP statuses that end it as failed; repeatable",
+                    "HTTP statuses that fail the wait; repeatable",
                     reader("fail-status"));
   flags.AddRepeated("fail-body-regex", "RE",
-                    "a line of a body that ends it as failed; repeatable",
+                    "fail the wait if a line matches; repeatable",
                     reader("fail-body-regex"));
-  flags.Add("print", ".id", "print this of the JSON body that was ready",
+  flags.Add("print", ".id", "print this part of the ready target's JSON",
             reader("print"));
   flags.AddSwitch("insecure", "accept any certificate", insecure_);
   flags.Add("ca-file", "FILE", "file of trusted certificate authorities (PEM)",
             reader("ca-file"));
   flags.Add("cert", "FILE", "certificate of this client (PEM)", reader("cert"));
-  flags.Add("key", "FILE", "its private key, unless --cert has it",
+  flags.Add("key", "FILE", "private key of --cert, if not in the same file",
             reader("key"));
-  flags.Add("netrc", "FILE", "file of logins for hosts (.netrc)",
+  flags.Add("netrc", "FILE", "file of logins by host, such as ~/.netrc",
             reader("netrc"));
   flags.Add("long-poll", "30s[:PARAM]",
             "let servers hold a request until there is news",

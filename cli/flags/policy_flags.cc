@@ -141,7 +141,7 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
 
 void PolicyFlags::AddDelaysTo(Flags& flags, std::string_view limit) {
   flags.Add(
-      "every", "1s", absl::StrCat("constant delay; the default grows", limit),
+      "every", "1s", absl::StrCat("fixed delay; default grows", limit),
       [this](std::string_view text) {
         const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
         if (!delay.ok()) return delay.status();
@@ -168,7 +168,7 @@ void PolicyFlags::AddDelaysTo(Flags& flags, std::string_view limit) {
             options_.polls.first_delay);
   flags.AddAlternatives({"every", "backoff", "intervals"});
   flags.AddAlternatives({"intervals", "jitter"}, ", which are used unchanged");
-  flags.Add("max-attempts", "20", "largest number of polls",
+  flags.Add("max-attempts", "20", "maximum number of polls",
             [this](std::string_view text) {
               int64_t attempts = 0;
               if (!absl::SimpleAtoi(text, &attempts) || attempts < 1) {

@@ -96,7 +96,7 @@ void WarnOfUnknownVariables(absl::Span<const std::string> environment,
         [&](const std::string& flag) { return VariableOf(flag) == name; });
     if (is_flag) continue;
     err << "waiter: " << Printable(name)
-        << ": ignored, as no flag has this name\n";
+        << ": ignored, because no flag has this name\n";
   }
 }
 

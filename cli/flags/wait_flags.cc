@@ -55,7 +55,9 @@ absl::Status CheckCanSucceed(const Flags& flags, const WaitOptions& policy) {
   if (policy.confirm.hold_for > *policy.timeout) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags.Label("hold"), "=", absl::FormatDuration(policy.confirm.hold_for),
-        ": longer than the limit of the wait; see --timeout"));
+        ": longer than the whole wait may take, ",
+        absl::FormatDuration(*policy.timeout),
+        "; shorten it, or raise --timeout"));
   }
   if (polls > 1 && *policy.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -77,7 +79,7 @@ void WaitFlags::AddTo(Flags& flags) {
   flags.AddSwitch("any", "one ready target is enough", any_);
   flags.Add("at-least", "2", "this many ready targets are enough", at_least_, 1,
             kMostCounted);
-  flags.AddSwitch("gone", "wait until targets are gone; an error is not gone",
+  flags.AddSwitch("gone", "wait until targets are gone; errors do not count",
                   gone_);
   flags.Add("hold", "5s", "how long a target must stay ready", hold_);
   flags.Add("successes", "3", "polls in a row that must find a target ready",
@@ -87,41 +89,41 @@ void WaitFlags::AddTo(Flags& flags) {
 }
 
 void WaitFlags::AddTimesTo(Flags& flags) {
-  policy_.AddDelaysTo(flags, " to 1s, or to 5 %");
-  flags.Add("expect", "60s", "how long it usually takes; few polls before that",
+  policy_.AddDelaysTo(flags, " to 1s or 5% of elapsed");
+  flags.Add("expect", "60s", "usual time until ready; few polls before then",
             expected_);
-  flags.Add("probe-timeout", "10s", "longest time that one poll may take",
-            probe_timeout_);
+  flags.Add("probe-timeout", "10s", "time limit of each poll", probe_timeout_);
   flags.AllowLabels(
       "probe-timeout", [this](std::string_view label, std::string_view text) {
         const absl::StatusOr<absl::Duration> timeout = ParseDurationText(text);
         if (!timeout.ok()) return timeout.status();
         if (*timeout == absl::ZeroDuration()) {
-          return absl::InvalidArgumentError("a poll needs some time");
+          return absl::InvalidArgumentError(
+              "it must be above zero, such as 10s");
         }
         probe_timeouts_[std::string(label)] = *timeout;
         return absl::OkStatus();
       });
   flags.AddSwitch("all", "all targets must be ready; this is the default",
                   all_);
-  flags.AddSwitch("at-once", "targets must be ready together, not in turn",
+  flags.AddSwitch("at-once", "all targets must be ready at the same time",
                   at_once_);
   flags.Add("max-errors", "5",
-            "errors of a target to tolerate; default any number", max_errors_,
-            0, kMostCounted);
+            "errors to tolerate per target; default unlimited", max_errors_, 0,
+            kMostCounted);
   flags.Add("absent-timeout", "30s",
-            "limit for a target that no poll has found", absent_timeout_);
-  flags.Add(
-      "retry-after", "ignore", "honor or ignore a target's hint when to poll",
-      [this](std::string_view text) {
-        if (text != "honor" && text != "ignore") {
-          return absl::InvalidArgumentError("it must be honor or ignore");
-        }
-        ignore_retry_after_ = text == "ignore";
-        return absl::OkStatus();
-      });
+            "time limit for targets that no poll has found", absent_timeout_);
+  flags.Add("retry-after", "ignore",
+            "honor or ignore the delay that a target asks for",
+            [this](std::string_view text) {
+              if (text != "honor" && text != "ignore") {
+                return absl::InvalidArgumentError("it must be honor or ignore");
+              }
+              ignore_retry_after_ = text == "ignore";
+              return absl::OkStatus();
+            });
   flags.Add("shared-rate", "URL",
-            "limit of many processes: redis://HOST/NAME?rate=20",
+            "rate of many processes: redis://HOST/NAME?rate=20",
             [this](std::string_view url) {
               absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
               if (!rate.ok()) return rate.status();
@@ -129,18 +131,19 @@ void WaitFlags::AddTimesTo(Flags& flags) {
               return absl::OkStatus();
             });
   flags.HideValues("shared-rate");
-  flags.Add("state", "FILE", "save the state of the run, to resume if killed",
+  flags.Add("state", "FILE", "where to save the run, to resume if it is killed",
             state_file_);
-  flags.Add("slice", "25s", "for --state: how long to wait before exit code 75",
-            slice_);
-  flags.Add("learn", "FILE", "poll by how long waits in FILE[:OPERATION] took",
+  flags.Add("slice", "25s",
+            "with --state: time limit of one call, exit code 75", slice_);
+  flags.Add("learn", "FILE", "choose delays by past waits in FILE[:OPERATION]",
             [this](std::string_view text) {
               absl::StatusOr<LearnedName> name = ParseLearnedName(text);
               if (!name.ok()) return name.status();
               learn_ = *std::move(name);
               return absl::OkStatus();
             });
-  flags.Add("poll-cost", "2s", "for --learn: delay that one poll is worth",
+  flags.Add("poll-cost", "2s",
+            "with --learn: one poll costs as much as this delay",
             [this](std::string_view text) {
               const absl::StatusOr<double> cost = ReadPollCost(text);
               if (!cost.ok()) return cost.status();
@@ -157,7 +160,7 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.AddAlternatives({"all", "any", "at-least"});
   flags.AddAlternatives({"intervals", "learn"}, ", which are used unchanged");
   flags.AddAlternatives({"state", "at-once"},
-                        ", which looks at all targets again");
+                        ", which does not poll ready targets again");
   for (const char* delays :
        {"every", "backoff", "intervals", "jitter", "initial-delay"}) {
     flags.AddAlternatives({"expect", delays}, ", which chooses the delays");
@@ -173,7 +176,7 @@ absl::StatusOr<WaitRunOptions> WaitFlags::Options(const Flags& flags,
   if (probe_timeout_ == absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.Label("probe-timeout"),
-                     "=0: a poll needs some time, such as 10s"));
+                     "=0: it must be above zero, such as 10s"));
   }
   // A variable is not an error, as it may be meant for other command lines.
   if (flags.Given("poll-cost") && !flags.FromVariable("poll-cost") &&
@@ -231,8 +234,8 @@ absl::StatusOr<std::optional<absl::Duration>> WaitFlags::ProbeTimeoutOf(
   if (slice_ > absl::ZeroDuration() && timeout >= slice_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a poll of ", label, " may take ", absl::FormatDuration(timeout),
-        ", and --slice=", absl::FormatDuration(slice_),
-        " would end before it; raise --slice"));
+        ", longer than --slice=", absl::FormatDuration(slice_),
+        "; raise --slice"));
   }
   return timeout;
 }

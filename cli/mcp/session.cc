@@ -119,7 +119,7 @@ Json Tools() {
       {"description",
        "Waits until targets are ready: servers, HTTP jobs, files, processes. "
        "Returns when they are, when one has failed, or when the slice is over "
-       "(25s unless given); then call wait_status with the wait_id. One call "
+       "(25s by default); then call wait_status with the wait_id. One call "
        "replaces many polls."},
       {"inputSchema", WaitRequestSchema()},
       {"outputSchema", StateSchema()},
@@ -128,8 +128,8 @@ Json Tools() {
   Json wait_status = {
       {"name", "wait_status"},
       {"description",
-       "Waits for another slice of a wait that wait_for has begun, and "
-       "returns its state. A slice of 0 returns immediately."},
+       "Waits for another slice of a wait that wait_for started, and returns "
+       "its state. A slice of 0 returns immediately."},
       {"inputSchema",
        OfOneWait({{"slice",
                    {{"type", "string"},
@@ -155,7 +155,7 @@ void McpSession::Receive(std::string_view message) {
     return Error(nullptr, kParseError, std::string(request.status().message()));
   }
   if (!request->is_object()) {
-    return Error(nullptr, kInvalidRequest, "a message must be one object");
+    return Error(nullptr, kInvalidRequest, "a message must be one JSON object");
   }
   static const auto* const nothing = new nlohmann::json();
   const nlohmann::json* params = FindMember(*request, "params");
@@ -173,7 +173,7 @@ void McpSession::Receive(std::string_view message) {
   }
   if (method.empty() || (!id->is_string() && !id->is_number_integer())) {
     return Error(nullptr, kInvalidRequest,
-                 "a request needs a method, and an id that is a text or a "
+                 "a request needs a method, and an id that is a string or a "
                  "whole number");
   }
   Dispatch(*id, method, *params);
@@ -198,23 +198,23 @@ void McpSession::Initialize(const Json& id, const nlohmann::json& params) {
   const std::string_view wanted = TextOf(params, "protocolVersion");
   const bool is_known = std::find(kRevisions.begin(), kRevisions.end(),
                                   wanted) != kRevisions.end();
-  Result(id,
-         {{"protocolVersion", is_known ? wanted : kRevisions.front()},
-          {"capabilities",
-           {{"tools", Json::object()},
-            {"tasks",
-             {{"list", Json::object()},
-              {"cancel", Json::object()},
-              {"requests", {{"tools", {{"call", Json::object()}}}}}}}}},
-          {"serverInfo",
-           {{"name", "waiter"},
-            {"version",
-             absl::StrCat(WAITER_VERSION_MAJOR, ".", WAITER_VERSION_MINOR, ".",
-                          WAITER_VERSION_PATCH)}}},
-          {"instructions",
-           "Use wait_for instead of polling. If its state is `waiting`, call "
-           "wait_status with the wait_id; each call returns after at most a "
-           "slice."}});
+  Result(
+      id,
+      {{"protocolVersion", is_known ? wanted : kRevisions.front()},
+       {"capabilities",
+        {{"tools", Json::object()},
+         {"tasks",
+          {{"list", Json::object()},
+           {"cancel", Json::object()},
+           {"requests", {{"tools", {{"call", Json::object()}}}}}}}}},
+       {"serverInfo",
+        {{"name", "waiter"},
+         {"version",
+          absl::StrCat(WAITER_VERSION_MAJOR, ".", WAITER_VERSION_MINOR, ".",
+                       WAITER_VERSION_PATCH)}}},
+       {"instructions",
+        "Use wait_for instead of polling. If its state is `waiting`, call "
+        "wait_status with the wait_id; each call returns within one slice."}});
 }
 
 void McpSession::ListTools(const Json& id) { Result(id, {{"tools", Tools()}}); }
@@ -238,10 +238,10 @@ void McpSession::WaitFor(const Json& id, const nlohmann::json& params,
     return ToolError(id, std::string(request.status().message()));
   }
   if (!MakeRoom()) {
-    return ToolError(
-        id, absl::StrCat(kMostRunning,
-                         " waits are running, which is the maximum; cancel "
-                         "one or wait for its end"));
+    return ToolError(id,
+                     absl::StrCat(kMostRunning,
+                                  " waits are running, which is the maximum; "
+                                  "cancel one or wait for one to end"));
   }
   const int64_t wait = ++last_wait_;
   const absl::Time now = clock_.TimeNow();

@@ -49,7 +49,7 @@ struct Argument {
 
 constexpr auto kArguments = std::to_array<Argument>({
     {"timeout", "timeout", Type::kText,
-     "Limit of the whole wait, such as 10m. Default 1m."},
+     "Time limit of the whole wait, such as 10m. Default 1m."},
     {"any", "any", Type::kSwitch, "One ready target is enough."},
     {"at_least", "at-least", Type::kCount,
      "This many ready targets are enough."},
@@ -65,7 +65,7 @@ constexpr auto kArguments = std::to_array<Argument>({
     {"body_regex", "body-regex", Type::kText,
      "A regular expression that the body of an HTTP target must match."},
     {"status", "status", Type::kText,
-     "The HTTP status codes that are ready, such as 200,404 or 200-299."},
+     "The HTTP status codes that mean ready, such as 200,404 or 200-299."},
     {"fail_json", "fail-json", Type::kTexts,
      "Conditions (jq) that end the wait as failed, such as .status == "
      "\"FAILED\".",
@@ -75,7 +75,7 @@ constexpr auto kArguments = std::to_array<Argument>({
     {"fail_body_regex", "fail-body-regex", Type::kTexts,
      "Regular expressions whose match ends the wait as failed."},
     {"max_errors", "max-errors", Type::kCount,
-     "Errors of a target to tolerate."},
+     "How many errors per target to tolerate."},
 });
 
 absl::Status Invalid(const absl::AlphaNum& what) {
@@ -110,7 +110,8 @@ absl::Status AddText(const Argument& argument, const nlohmann::json& value,
                      std::vector<std::string>& args) {
   const auto* const text = value.get_ptr<const std::string*>();
   if (text == nullptr || text->size() > kLongestValue) {
-    return Invalid(absl::StrCat(argument.name, ": it must be a text of up to ",
+    return Invalid(absl::StrCat(argument.name,
+                                ": it must be a string of up to ",
                                 kLongestValue, " bytes"));
   }
   if (argument.is_expression && ReadsMoreThanTheAnswer(*text)) {
@@ -127,8 +128,9 @@ absl::Status AddTexts(const Argument& argument, const nlohmann::json& value,
                       std::vector<std::string>& args) {
   if (value.is_string()) return AddText(argument, value, args);
   if (!value.is_array() || value.size() > kMostValues) {
-    return Invalid(absl::StrCat(argument.name, ": it must be a text or up to ",
-                                kMostValues, " texts"));
+    return Invalid(absl::StrCat(argument.name,
+                                ": it must be a string or up to ", kMostValues,
+                                " strings"));
   }
   for (const nlohmann::json& each : value) {
     if (absl::Status status = AddText(argument, each, args); !status.ok()) {
@@ -174,7 +176,7 @@ absl::Status AddTargets(const nlohmann::json& arguments,
   }
   for (const nlohmann::json& each : *targets) {
     const auto* const text = each.get_ptr<const std::string*>();
-    if (text == nullptr) return Invalid("targets: each must be a text");
+    if (text == nullptr) return Invalid("targets: each must be a string");
     if (absl::Status status = allowed.Check(*text); !status.ok()) {
       return status;
     }
@@ -201,7 +203,7 @@ absl::Status AllowedTargets::Add(std::string_view schemes) {
 absl::Status AllowedTargets::Check(std::string_view target) const {
   // The command line would take it for a flag.
   if (target.substr(0, 1) == "-") {
-    return Invalid("targets: a target does not begin with -");
+    return Invalid("targets: a target must not begin with -");
   }
   const absl::StatusOr<Target> parsed = ParseTarget(target);
   if (!parsed.ok()) return parsed.status();
@@ -222,7 +224,9 @@ absl::StatusOr<absl::Duration> ParseSlice(const nlohmann::json& arguments) {
   const nlohmann::json* const member = FindMember(arguments, "slice");
   if (member == nullptr) return kDefaultSlice;
   const auto* const text = member->get_ptr<const std::string*>();
-  if (text == nullptr) return Invalid("slice: it must be a text, such as 25s");
+  if (text == nullptr) {
+    return Invalid("slice: it must be a string, such as 25s");
+  }
   const absl::StatusOr<absl::Duration> slice = ParseDurationText(*text);
   if (!slice.ok()) {
     return Invalid(absl::StrCat("slice: ", slice.status().message()));
@@ -236,7 +240,7 @@ absl::StatusOr<absl::Duration> ParseSlice(const nlohmann::json& arguments) {
 
 absl::StatusOr<WaitRequest> ParseWaitRequest(const nlohmann::json& arguments,
                                              const AllowedTargets& allowed) {
-  if (!arguments.is_object()) return Invalid("the arguments are no object");
+  if (!arguments.is_object()) return Invalid("the arguments must be an object");
   absl::StatusOr<absl::Duration> slice = ParseSlice(arguments);
   if (!slice.ok()) return slice.status();
   WaitRequest request = {.args = {}, .slice = *slice};
@@ -246,7 +250,7 @@ absl::StatusOr<WaitRequest> ParseWaitRequest(const nlohmann::json& arguments,
         std::find_if(kArguments.begin(), kArguments.end(),
                      [&](const Argument& known) { return known.name == name; });
     if (argument == kArguments.end()) {
-      return Invalid(absl::StrCat("there is no argument ", Printable(name)));
+      return Invalid(absl::StrCat("unknown argument ", Printable(name)));
     }
     absl::Status status = AddArgument(*argument, value, request.args);
     if (!status.ok()) return status;

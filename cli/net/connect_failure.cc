@@ -71,13 +71,15 @@ std::string HintFor(absl::Span<const ConnectFailure> failures) {
     return "the host may be down, or a firewall may drop packets to it";
   }
   if (any([](int error) { return error == ECONNREFUSED; })) {
-    return "nothing listens there: is the server started, and the port right?";
+    return "nothing is listening there: is the server running, and the port "
+           "right?";
   }
   if (any([](int error) { return error == EACCES || error == EPERM; })) {
     return "this user has no permission to connect";
   }
   if (any(IsOutOfResources)) {
-    return "this machine has run out of files or memory; see ulimit -n";
+    return "this machine has run out of file descriptors or memory; see ulimit "
+           "-n";
   }
   return any(IsUnreachable) ? "this machine has no route to the host" : "";
 }

@@ -169,10 +169,11 @@ std::string FailureReason(const RunState& run, const RunEnd& end) {
         run.targets.size() == 1
             ? "it"
             : absl::StrCat(failed, failed == 1 ? " target" : " targets");
-    return absl::StrCat(
-        unready, AfterText(run),
-        failed == 0 ? "" : absl::StrCat(", as ", failures, " failed for good"),
-        because);
+    return absl::StrCat(unready, AfterText(run),
+                        failed == 0 ? ""
+                                    : absl::StrCat(", because ", failures,
+                                                   " failed permanently"),
+                        because);
   }
   if (end.reason == "guard") {
     return absl::StrCat("the guard ended the wait", AfterText(run), because,

@@ -49,7 +49,7 @@ std::string ResumedText(const RunState& run) {
   }
   if (*run.resumed_with != run.timeout) {
     absl::StrAppend(&text, "; the limit of ", TimeText(*run.resumed_with),
-                    " is ignored, because the first start set one");
+                    " is ignored, because the first call's limit applies");
   }
   return text;
 }

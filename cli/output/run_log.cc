@@ -49,7 +49,7 @@ class Line {
                                double most) {
     const nlohmann::json* const member = FindMember(value_, name);
     if (member == nullptr || member->is_null()) {
-      if (required) Fail(absl::StrCat("no \"", name, "\""));
+      if (required) Fail(absl::StrCat("\"", name, "\" is missing"));
       return std::nullopt;
     }
     const std::optional<double> number = NumberOf(*member);
@@ -64,7 +64,7 @@ class Line {
   std::string Text(const char* name, bool required) {
     const nlohmann::json* const member = FindMember(value_, name);
     if (member == nullptr || member->is_null()) {
-      if (required) Fail(absl::StrCat("no \"", name, "\""));
+      if (required) Fail(absl::StrCat("\"", name, "\" is missing"));
       return "";
     }
     const auto* const text = member->get_ptr<const std::string*>();
@@ -91,8 +91,7 @@ PollStatus StatusOf(std::string_view log_class, Line& line) {
     if (LogClass(status) == log_class) return status;
   }
   line.Fail(
-      "\"class\" is none of SUCCESS, NOT_READY, THROTTLED, SERVER_ERROR "
-      "and FATAL");
+      "\"class\" must be SUCCESS, NOT_READY, THROTTLED, SERVER_ERROR or FATAL");
   return PollStatus::kFailed;
 }
 
@@ -107,7 +106,8 @@ class Reader {
     const double version =
         line.Number("v", /*required=*/false, 0, 1e9).value_or(1);
     if (version != 1) {
-      line.Fail(absl::StrCat("version ", version, " is not known, only 1"));
+      line.Fail(absl::StrCat("version ", version,
+                             " is unknown; this program reads version 1"));
     }
     const std::string event = line.Text("event", /*required=*/true);
     const absl::Duration elapsed =

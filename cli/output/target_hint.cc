@@ -26,7 +26,8 @@ std::string HintForAbsent(std::string_view target) {
     return "it never existed: is the path right, and visible from here?";
   }
   if (absl::StartsWith(target, "dns:")) {
-    return "the name was never found: is it right, and is the resolver right?";
+    return "the name was never found: is it spelled right, and is this the "
+           "right resolver?";
   }
   return "";
 }
@@ -63,11 +64,12 @@ std::string HintFor(const RunState& run, const TargetState& target) {
                         "--successes");
   }
   if (answer.retry_after > run.timeout) {
-    return "it asked for more time than there was: try a longer --timeout, or "
+    return "it asked for a delay beyond the limit: try a longer --timeout, or "
            "--retry-after=ignore";
   }
   if (always(count(PollStatus::kThrottled))) {
-    return "every poll was throttled: try a longer --backoff or --every";
+    return "every poll was throttled: try longer delays with --backoff or "
+           "--every";
   }
   if (always(target.absent)) return HintForAbsent(target.text);
   return "";

@@ -79,21 +79,23 @@ absl::Status Split(std::string_view text, std::string_view& host,
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        uint16_t default_port) {
   if (absl::StrContains(text, '@')) {
-    return Invalid("no user or password is needed");
+    return Invalid("leave out the user and password");
   }
   std::string_view host;
   std::optional<std::string_view> port;
   if (const absl::Status status = Split(text, host, port); !status.ok()) {
     return status;
   }
-  if (host.empty()) return Invalid("no host");
+  if (host.empty()) return Invalid("the host is missing");
   if (host.size() > kLongestHost) {
     return Invalid("the host is longer than 253 characters");
   }
   if (std::any_of(host.begin(), host.end(), IsBlankOrControl)) {
     return Invalid("the host contains a blank or a control character");
   }
-  if (!port.has_value() && default_port == 0) return Invalid("no port");
+  if (!port.has_value() && default_port == 0) {
+    return Invalid("the port is missing");
+  }
   const absl::StatusOr<uint16_t> number =
       port.has_value() ? ParsePort(*port) : default_port;
   if (!number.ok()) return number.status();

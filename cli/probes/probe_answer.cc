@@ -29,7 +29,7 @@ absl::StatusOr<Finding> Read(const nlohmann::json& answer) {
       word == nullptr ? std::nullopt : ParsePollStatus(*word);
   if (!status.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"waiter\" is none of ", kPollStatusWords));
+        absl::StrCat("\"waiter\" must be one of ", kPollStatusWords));
   }
   finding.status = *status;
   finding.absent = *status == PollStatus::kNotReady;
@@ -81,7 +81,7 @@ std::optional<Finding> ParseProbeAnswer(std::string_view line) {
   }
   if (finding.ok()) return *std::move(finding);
   return Finding{.status = PollStatus::kServerError,
-                 .detail = absl::StrCat("broken answer of the probe: ",
+                 .detail = absl::StrCat("invalid answer from the probe: ",
                                         finding.status().message())};
 }
 

@@ -76,8 +76,8 @@ absl::StatusOr<UrlParts> ReadUrl(std::string_view rest, const Scheme& scheme,
                              : ParseHostPort(authority, scheme.port).ok());
     if (!is_path) {
       return Invalid(
-          "an @ after the host; in a password, write / as %2F, ? as %3F, # as "
-          "%23 and @ as %40, and after the host @ as %40");
+          "there is an @ after the host; write it as %40, and in a password, "
+          "write / as %2F, ? as %3F, # as %23 and @ as %40");
     }
   }
   if (rules.tcp_in_parentheses && absl::EndsWith(authority, ")") &&
@@ -87,7 +87,8 @@ absl::StatusOr<UrlParts> ReadUrl(std::string_view rest, const Scheme& scheme,
   parts.authority = std::string(authority);
   if (rules.any_authority) return parts;
   if (!rules.many_hosts && absl::StrContains(authority, ',')) {
-    return InvalidForm("a target has one host: give a target for each", scheme);
+    return InvalidForm(
+        "a target must have one host; give each host its own target", scheme);
   }
   for (const std::string_view each : absl::StrSplit(authority, ',')) {
     absl::StatusOr<HostPort> host_port = ParseHostPort(each, scheme.port);
@@ -134,7 +135,7 @@ absl::Status ReadPath(const Scheme& scheme, std::string& path) {
     }
     path.erase(0, 2);
   }
-  if (path.empty()) return InvalidForm("no path", scheme);
+  if (path.empty()) return InvalidForm("the path is missing", scheme);
   if (absl::StrContains(path, '\0')) {
     return InvalidForm("the path contains a zero byte", scheme);
   }

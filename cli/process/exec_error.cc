@@ -22,7 +22,7 @@ ExecError DescribeExecError(const std::string& program, int error) {
       if (!absl::StrContains(program, '/')) {
         why = "command not found";
       } else if (access(program.c_str(), F_OK) == 0) {
-        why = "its interpreter is not found";
+        why = "its interpreter was not found";
       }
       [[fallthrough]];
     case ENOTDIR:

@@ -42,7 +42,8 @@ absl::StatusOr<Target> ParsePollable(std::string_view argument) {
   const auto* const file = std::get_if<FileTarget>(&target->what);
   if (file == nullptr || file->stable == absl::ZeroDuration()) return target;
   return Refused(*target,
-                 "workers do not remember since when a file is stable");
+                 "durable waits do not support stable=, because workers do not "
+                 "remember a file's changes");
 }
 
 }  // namespace
@@ -63,8 +64,8 @@ absl::StatusOr<DurableRequest> ToDurableRequest(std::string_view argument,
     }
     if (key.empty() && !has_label) {
       return Refused(*target,
-                     "its text is not a key without its query; give it "
-                     "a label, as in LABEL=URL, or --key");
+                     "keys omit what follows the ?; give it a label, as in "
+                     "LABEL=URL, or --key");
     }
   }
   DurableRequest request = {
@@ -83,7 +84,7 @@ absl::StatusOr<Target> DurableTarget(std::string_view key,
                                      std::string_view args, bool allow_exec) {
   absl::StatusOr<Target> target = ParsePollable(args.empty() ? key : args);
   if (target.ok() && target->scheme->name == "exec" && !allow_exec) {
-    return Refused(*target, "workers without --allow-exec run no commands");
+    return Refused(*target, "the worker runs no commands without --allow-exec");
   }
   return target;
 }

@@ -24,7 +24,7 @@ int WrittenExitCode(std::ostream& out, std::string_view command,
   out << std::flush;
   return ExitCode(
       out ? absl::OkStatus()
-          : absl::UnavailableError("standard output cannot be written"),
+          : absl::UnavailableError("cannot write to standard output"),
       command, err);
 }
 

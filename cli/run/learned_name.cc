@@ -26,7 +26,7 @@ absl::StatusOr<LearnedName> ParseLearnedName(std::string_view text) {
         "it must begin with the name of a file, such as durations:build");
   }
   if (name.path.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("no file has a zero byte in its name");
+    return absl::InvalidArgumentError("it must not contain a zero byte");
   }
   return name;
 }

@@ -63,8 +63,8 @@ absl::StatusOr<PostgresLibrary> Open() {
       kFile, FindAll,
       "--store=postgres://HOST needs libpq.so.5, which is not installed here: "
       "install the package libpq5, or use --store=redis://HOST",
-      "--store=postgres://HOST needs libpq 14 or newer, which the libpq.so.5 "
-      "here is not: upgrade it, or use --store=redis://HOST");
+      "--store=postgres://HOST needs libpq 14 or newer, but the libpq.so.5 "
+      "here is older: upgrade it, or use --store=redis://HOST");
 }
 
 }  // namespace

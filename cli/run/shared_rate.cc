@@ -76,7 +76,7 @@ absl::StatusOr<SharedRate> ParseSharedRate(std::string_view url) {
       if (pair.first != "rate" && pair.first != "burst" &&
           pair.first != "horizon" && pair.first != "database") {
         return absl::InvalidArgumentError(
-            "a parameter is unknown; there are rate, burst, horizon and "
+            "unknown parameter; the parameters are rate, burst, horizon and "
             "database");
       }
       absl::Status status =
@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
   if (!url.starts_with(kClusterScheme)) {
     if (url.find(',', url.rfind('@') + 1) != std::string_view::npos) {
       return absl::InvalidArgumentError(
-          "several hosts form a cluster: redis+cluster://HOST,HOST");
+          "for several hosts, use redis+cluster://HOST,HOST");
     }
     return ConnectToRedis(url, options);
   }

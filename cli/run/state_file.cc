@@ -43,7 +43,7 @@ std::string ErrorText(int error) {
 }
 
 absl::StatusOr<SavedTarget> ParseTarget(const nlohmann::json& json) {
-  if (!json.is_object()) return Invalid("a target is no object");
+  if (!json.is_object()) return Invalid("a target is not an object");
   SavedTarget target;
   for (const auto& [name, value] : json.items()) {
     const auto* const text = value.get_ptr<const std::string*>();
@@ -59,8 +59,8 @@ absl::StatusOr<SavedTarget> ParseTarget(const nlohmann::json& json) {
       if (!wait.ok()) return wait.status();
       target.wait = *std::move(wait);
     } else {
-      return Invalid(absl::StrCat("a target has a member \"", name,
-                                  "\" that it must not have"));
+      return Invalid(
+          absl::StrCat("a target has the unknown member \"", name, "\""));
     }
   }
   return target;
@@ -116,18 +116,18 @@ std::string FormatSavedRun(const SavedRun& run) {
 absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents) {
   const absl::StatusOr<nlohmann::json> json = ParseJson(contents);
   if (!json.ok()) {
-    return Invalid(absl::StrCat("it is torn or no state of a run: ",
+    return Invalid(absl::StrCat("it is truncated or not a state file: ",
                                 json.status().message()));
   }
   const nlohmann::json* const version = FindMember(*json, "version");
   const nlohmann::json* const targets = FindMember(*json, "targets");
   const std::string* const started = FindString(*json, "started");
   if (version == nullptr || !version->is_number_integer()) {
-    return Invalid("it is no state of a run");
+    return Invalid("it is not a state file");
   }
   if (*version != kVersion) {
     return Invalid(absl::StrCat("it has version ", JsonText(*version),
-                                ", and this program reads version ", kVersion));
+                                "; this program reads version ", kVersion));
   }
   SavedRun run;
   std::string error;
@@ -176,13 +176,13 @@ absl::StatusOr<SavedRun> StateFile::Read(
       "; remove the file to start again, or name another one";
   if (run->targets.size() != targets.size()) {
     return Error(absl::StrCat("it has ", run->targets.size(),
-                              " targets, and the command ", targets.size(),
+                              " targets, but the command has ", targets.size(),
                               advice));
   }
   for (size_t i = 0; i < targets.size(); ++i) {
     if (run->targets[i].text == targets[i]) continue;
     return Error(absl::StrCat("its target ", i + 1, " is ",
-                              run->targets[i].text, ", and the command's is ",
+                              run->targets[i].text, ", but the command's is ",
                               targets[i], advice));
   }
   return run;

@@ -68,7 +68,7 @@ void TargetWait::Apply(Finding& finding) {
   if (!rules_.gone && always_absent_ &&
       events_.Elapsed() >= rules_.absent_timeout) {
     finding.status = PollStatus::kFailed;
-    finding.hint = "no poll has found it, and --absent-timeout is over";
+    finding.hint = "no poll found it within --absent-timeout";
   }
 }
 

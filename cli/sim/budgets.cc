@@ -98,7 +98,7 @@ absl::Status CheckEvents(const BudgetsOptions& options) {
     const std::string name = event.ToString();
     if (event.time < last || event.time > options.duration) {
       return OutOfRange("events", name,
-                        "after the one before, and within the duration");
+                        "after the previous event, and within the duration");
     }
     last = event.time;
     const bool ends = event.kind == BudgetEvent::Kind::kDie ||
@@ -106,12 +106,13 @@ absl::Status CheckEvents(const BudgetsOptions& options) {
     if (ends && event.processes > busy) {
       return OutOfRange("events", name,
                         absl::StrCat("for at most ", busy,
-                                     " processes, which have waits then"));
+                                     " processes, as many as have waits then"));
     }
     if (event.kind == BudgetEvent::Kind::kMove && event.processes > idle) {
-      return OutOfRange("events", name,
-                        absl::StrCat("for at most ", idle,
-                                     " processes, which have no waits then"));
+      return OutOfRange(
+          "events", name,
+          absl::StrCat("for at most ", idle,
+                       " processes, as many as have no waits then"));
     }
     if (event.kind == BudgetEvent::Kind::kJoin) busy += event.processes;
     if (event.kind == BudgetEvent::Kind::kDie) busy -= event.processes;

@@ -28,8 +28,8 @@ absl::Status Invalid(std::string_view text, std::string_view why) {
 absl::StatusOr<absl::Duration> ParsePositive(std::string_view text) {
   absl::Duration value;
   if (!absl::ParseDuration(text, &value)) {
-    return Invalid(text,
-                   "is not a duration; write it with a unit, as 30s or 5m");
+    return Invalid(
+        text, "is not a duration; write it with a unit, such as 30s or 5m");
   }
   if (value <= absl::ZeroDuration() || value == absl::InfiniteDuration()) {
     return Invalid(text, "must be finite and above zero");

@@ -38,8 +38,8 @@ bool IsAscii(std::string_view text) {
 absl::StatusOr<std::string> AsciiHost(std::string_view host) {
   if (IsAscii(host)) return std::string(host);
   constexpr std::string_view kMissing =
-      "a host beyond ASCII needs libidn2.so.0, which is not installed here; "
-      "write the host in its form that begins with xn--";
+      "a non-ASCII host needs libidn2.so.0, which is not installed here: "
+      "install the package libidn2-0, or write the host in its xn-- form";
   static const auto* const idn = new absl::StatusOr<Idn>(
       OpenLibrary<Idn>("libidn2.so.0", FindAll, kMissing, kMissing));
   if (!idn->ok()) return idn->status();

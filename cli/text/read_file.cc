@@ -42,7 +42,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
     if (poll(&readable, 1,
              static_cast<int>(absl::ToInt64Milliseconds(patience))) == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("nothing came for ", absl::FormatDuration(patience)));
+          absl::StrCat("no data came for ", absl::FormatDuration(patience)));
     }
     const ssize_t count = read(file, bytes.data(), bytes.size());
     if (count == 0) return text;

@@ -89,8 +89,8 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"pid:1 --header secret", "waiter: --header=...: it must have the form"},
       {"pid:1 --haeder=secret", "--haeder: no such flag; did you mean --head"},
       {"pid:1 --hold=10s --timeout=5s",
-       "--hold=10s: longer than the limit of the wait; see --timeout"},
-      {"pid:1 --hold=6m", "--hold=6m: longer than the limit of the wait"},
+       "--hold=10s: longer than the whole wait may take, 5s; shorten it"},
+      {"pid:1 --hold=6m", "--hold=6m: longer than the whole wait may take"},
       {"pid:1 --hold=1s --max-attempts=1",
        "--hold: it needs 2 polls; --max-attempts allows 1"},
       {"pid:1 --successes=3 --max-attempts=2",
@@ -102,7 +102,8 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"db=pid:1 --header@db=A:b",
        "--header@db: no http target has this label"},
       {"pid:1 --probe-timeout@db=1s", "--probe-timeout@db: no target has this"},
-      {"pid:1 --probe-timeout@db=0s", "--probe-timeout@db=0s: a poll needs"},
+      {"pid:1 --probe-timeout@db=0s",
+       "--probe-timeout@db=0s: it must be above zero"},
       {"http://a/ http://b/ --header=A:secret", "--header: it would go to 2"},
       {"pid:1 ./serve",
        "./serve: no scheme; write it as file:./serve; PROGRAM "
@@ -126,7 +127,8 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"plan --late=1s", "--late: it needs --expect or --ready"},
       {"plan --rows=0", "--rows=0: it must be a whole number from 1 to 1000"},
       {"plan --seed=-1", "--seed=-1: it must be a whole number, zero or more"},
-      {"plan --chart=pie", "--chart=pie: there is no such chart; there are"},
+      {"plan --chart=pie",
+       "--chart=pie: there is no such chart; choose one of"},
       {"plan --vega=" + folder + "/v --chart=detection",
        "--chart=detection: it needs --expect or --ready"},
       {"simulate",
@@ -149,41 +151,45 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"simulate budgets 5", "5: unexpected argument; only flags are allowed"},
       {"simulate learned --runs=0", "it must be a whole number from 1"},
       {"simulate learned 5", "5: unexpected argument; only flags are allowed"},
-      {"simulate contention --clients=10,,20", "'' is not a number of clients"},
+      {"simulate contention --clients=10,,20",
+       "'' must be a number of clients, at least 1"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
       {"plna --every=1s",
-       "waiter: plna: no command and no target; did you mean plan?"},
+       "waiter: plna: neither a command nor a target; did you mean plan?"},
       {"simulat fleet", "did you mean simulate?"},
       {"durable", "waiter durable: give an action, such as add or work"},
       {"durable redis://u:secret@h", "no such action; the actions are add,"},
       {"durable add redis://h jobs", "usage: waiter durable add --store=FILE"},
       {"durable add redis://h jobs nothing", "nothing: no scheme"},
-      {"durable add redis://h jobs pid:1 pid:1", "pid:1: the key of two"},
-      {"durable add redis://h jobs pid:1 pid:2 --key=a", "--key: there must"},
+      {"durable add redis://h jobs pid:1 pid:1",
+       "pid:1: two targets have this key"},
+      {"durable add redis://h jobs pid:1 pid:2 --key=a",
+       "--key: give only one target"},
       {"durable add redis://h jobs http://u:secret@a/",
        "http://a/: the store would keep its user and password"},
       {"durable add redis://h jobs http://a/?secret=1",
-       "http://a/?...: its text is not a key"},
+       "http://a/?...: keys omit what follows"},
       {"durable add redis://h jobs file:/a?stable=2s",
-       "file:/a?stable=2s: workers do not remember"},
+       "file:/a?stable=2s: durable waits do not support"},
       {"durable add redis://h jobs pid:1 --timeout=inf", "it must be finite"},
       {"durable list redis://u:secret@h", "usage: waiter durable list"},
       {"durable status jobs redis://u:secret@h",
        "name the store: --store=FILE"},
-      {"durable status --store=a.db redis://u:secret@h", "give one of them"},
+      {"durable status --store=a.db redis://u:secret@h", "give only one"},
       {"durable status --store=a.db a/b", "NAME must be 1 to 64 of"},
       {"durable status redis://h jobs --watch --max-overdue=1",
        "--max-overdue: contradicts --watch"},
       {"durable status redis://h jobs --partitions=0", "from 1 to 4096"},
       {"durable check redis://h", "usage: waiter durable check --store=FILE"},
       {"durable show redis://h jobs", "usage: waiter durable show"},
-      {"durable work redis://u:secret@h", "a store and a name are needed"},
+      {"durable work redis://u:secret@h", "give a store and a name"},
       {"durable work redis://h redis://u:secret@h", "NAME must be 1 to 64 of"},
-      {"durable work redis://h jobs --", "--: PROGRAM is missing after it"},
-      {"durable work redis://h jobs --probe-timeout=0", "a poll needs some"},
+      {"durable work redis://h jobs --", "PROGRAM is missing after --"},
+      {"durable work redis://h jobs --probe-timeout=0",
+       "it must be above zero"},
       {"durable work redis://h jobs --header@a=B:secret",
-       "--header@a: a worker does not know the labels of targets"},
+       "--header@a: workers do not know labels; leave out the @LABEL"},
       {"report", "waiter report: give one file, such as run.jsonl"},
       {"report a b", "b: give only one file"},
       {"report " + folder + "/none", "/none: cannot be read: No such file"},
@@ -340,8 +346,8 @@ TEST(CliTest, UnknownVariableIsReportedOnce) {
 
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.err,
-            "waiter: WAITER_TIMEOT: ignored, as no flag has this name\n"
-            "waiter: WAITER_\\x1b: ignored, as no flag has this name\n");
+            "waiter: WAITER_TIMEOT: ignored, because no flag has this name\n"
+            "waiter: WAITER_\\x1b: ignored, because no flag has this name\n");
 }
 
 TEST(CliTest, HelpFitsOneScreen) {
@@ -406,7 +412,7 @@ TEST(CliTest, PageThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   const Ended ended = Call("plan --html=" + testing::TempDir() + "/x.html");
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.out, IsEmpty());
-  EXPECT_THAT(ended.err, HasSubstr("tools/page in the source of Waiter"));
+  EXPECT_THAT(ended.err, HasSubstr("tools/page of Waiter's source"));
 }
 
 TEST(CliTest, OutputThatCannotBeWrittenIsAFailure) {
@@ -417,7 +423,7 @@ TEST(CliTest, OutputThatCannotBeWrittenIsAFailure) {
     std::ostringstream err;
     out.setstate(std::ios::badbit);
     EXPECT_EQ(RunWaiter(args, {}, out, err), 125) << line;
-    EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
+    EXPECT_THAT(err.str(), HasSubstr("cannot write to standard output"));
   }
 }
 
@@ -430,7 +436,7 @@ TEST(PlanCommandTest, PlanShowsTheRequestedSchedule) {
   EXPECT_THAT(ended.out, HasSubstr("\n      7  10s                  30s "));
   EXPECT_THAT(ended.out, HasSubstr("\n0 |.|...|.......|.................|"
                                    "....................|.........| 30s"));
-  EXPECT_THAT(ended.out, HasSubstr("7.0 polls in a wait"));
+  EXPECT_THAT(ended.out, HasSubstr("makes 7.0 polls on average"));
 }
 
 TEST(PlanCommandTest, EveryIsTheMeanOfItsDelays) {
@@ -526,10 +532,11 @@ TEST(PlanCommandTest, JsonHasTheNumbersOfTheTables) {
     const absl::StatusOr<nlohmann::json> json = ParseJson(ended.out);
     ASSERT_TRUE(json.ok()) << json.status();
     EXPECT_THAT(text.out, HasSubstr(sim::PlanTable(PlanOf(*json), 1000)));
-    EXPECT_THAT(text.out,
-                HasSubstr(absl::StrFormat(
-                    "%.1f polls%s in a wait", *FindNumber(*json, "mean_polls"),
-                    json->at("cut_off").get<bool>() ? " or more" : "")));
+    EXPECT_THAT(
+        text.out,
+        HasSubstr(absl::StrFormat(
+            "makes %.1f polls%s on average", *FindNumber(*json, "mean_polls"),
+            json->at("cut_off").get<bool>() ? " or more" : "")));
     std::vector<absl::Duration> example;
     for (const nlohmann::json& poll : json->at("example_ms")) {
       example.push_back(absl::Milliseconds(poll.get<double>()));
@@ -691,7 +698,7 @@ TEST(ReportCommandTest, EachTargetHasALane) {
   EXPECT_THAT(ended.out,
               HasSubstr("exit code 124, limit reached, after 12s\n\n"
                         "db: 3 polls (1 SUCCESS, 1 NOT_READY, 1 SERVER_ERROR); "
-                        "a poll took 1.5ms, at most 30ms\n"
+                        "polls took 1.5ms at the median, and at most 30ms\n"
                         "  |.                        e                        "
                         "S         |\n"
                         "  last at 10s: SUCCESS\n\n"

@@ -158,7 +158,7 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
 
   const auto first = Work(Log("first"));
   EXPECT_EQ(Durable("add", targets), "40 added\n");
-  EXPECT_EQ(Durable("add", targets), "0 added, 40 known before\n");
+  EXPECT_EQ(Durable("add", targets), "0 added, 40 already known\n");
   create(0, 10);
   ASSERT_TRUE(Eventually([&] { return Keys().size() == 10; }));
   // The first worker holds the other waits.
@@ -209,8 +209,9 @@ TEST_F(DurableCommandTest, ProgramThatFailsRunsAgain) {
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0);
   EXPECT_EQ(worker->out(), "said\nsaid\n");
-  EXPECT_THAT(worker->err(),
-              HasSubstr("waiter durable work: a: exit code 1; again later\n"));
+  EXPECT_THAT(
+      worker->err(),
+      HasSubstr("waiter durable work: a: exit code 1; will run again later\n"));
 }
 
 // skypilot-org/skypilot#9996: the job has failed.
@@ -305,7 +306,8 @@ TEST_F(DurableCommandTest, WaitCanBeCancelled) {
   Durable("add", {"file:" + Path("none"), "--key=a"});
   EXPECT_THAT(Durable("status", {"--max-overdue=1"}),
               HasSubstr("pending          1\n"));
-  EXPECT_THAT(Durable("cancel", {"a"}), HasSubstr("a  0 polls, to be cance"));
+  EXPECT_THAT(Durable("cancel", {"a"}),
+              HasSubstr("a  0 polls, cancel requested"));
   EXPECT_THAT(Durable("cancel", {"a", "--json"}),
               AllOf(HasSubstr("{\"key\":\"a\",\"phase\":\"pending\","),
                     HasSubstr("\"cancelled\":true")));
@@ -354,7 +356,7 @@ TEST_F(DurableCommandTest, CheckFindsEachKindOfDamageAndRepairsIt) {
               HasSubstr("\"found\":8,\"repaired\":8,"));
   EXPECT_THAT(Durable("check", {"--json", division[0]}),
               HasSubstr("{\"name\":\"jobs\",\"clean\":true,\"records\":4,"));
-  EXPECT_THAT(Durable("show", {"b", division[0]}), HasSubstr("due for"));
+  EXPECT_THAT(Durable("show", {"b", division[0]}), HasSubstr("overdue by"));
 
   server_->Run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
   EXPECT_THAT(
@@ -493,7 +495,7 @@ TEST_F(DurableCommandTest, WorkersWithoutTheServerOfTheirRateSaySo) {
            {absl::StrCat("--shared-rate=redis://user:secret@127.0.0.1:", port,
                          "/api?rate=20")});
   EXPECT_TRUE(worker->ReadUntil("waiter durable work: --shared-rate: "));
-  EXPECT_TRUE(worker->ReadUntil("this process keeps its own rate"));
+  EXPECT_TRUE(worker->ReadUntil("this process uses its own rate"));
   EXPECT_THAT(worker->err(), Not(HasSubstr("secret")));
 }
 

@@ -97,7 +97,7 @@ TEST_F(DurableFileTest, WaitsOutliveAWorkerThatIsKilled) {
     }
   };
   EXPECT_EQ(Durable("add", targets), "20 added\n");
-  EXPECT_EQ(Durable("add", targets), "0 added, 20 known before\n");
+  EXPECT_EQ(Durable("add", targets), "0 added, 20 already known\n");
   const auto first = Work("first");
   create(0, 5);
   ASSERT_TRUE(Eventually([&] { return Keys().size() == 5; })) << first->err();
@@ -136,11 +136,11 @@ TEST_F(DurableFileTest, KnownKeyWithAnotherTargetIsAnErrorOrReplaced) {
     return process.out() + process.err();
   };
   EXPECT_EQ(add("db=pid:1", false), "1 added\n");
-  EXPECT_EQ(add("db=pid:1", false), "0 added, 1 known before\n");
+  EXPECT_EQ(add("db=pid:1", false), "0 added, 1 already known\n");
   EXPECT_EQ(add("db=pid:2", false),
-            "waiter durable add: db: known with another target, db=pid:1; "
-            "choose another key, or --replace that wait (other targets were "
-            "added)\n");
+            "waiter durable add: db: there is already a wait with this key, "
+            "for db=pid:1; choose another key, or replace that wait with "
+            "--replace (the other targets were added)\n");
   const auto worker = Work("worker");
   EXPECT_EQ(add("db=file:" + Path("none"), true), "1 added\n");
   EXPECT_THAT(Durable("show", {"db"}), HasSubstr("db=file:"));
@@ -153,13 +153,13 @@ TEST_F(DurableFileTest, ForgottenResultCanBeAddedAgain) {
   const auto worker = Work("worker");
   ASSERT_TRUE(Eventually(
       [&] { return absl::StrContains(Durable("show", {"a"}), "delivered"); }));
-  EXPECT_EQ(Durable("add", {"a=pid:1"}), "0 added, 1 known before\n");
+  EXPECT_EQ(Durable("add", {"a=pid:1"}), "0 added, 1 already known\n");
   EXPECT_EQ(Durable("forget", {"a"}), "forgotten  a\n");
   EXPECT_EQ(Durable("forget", {"a"}, 1), "unknown    a\n");
   EXPECT_EQ(Durable("add", {"a=pid:1"}), "1 added\n");
   WaiterProcess pending({"durable", "forget", Store(), "jobs", "b"});
   EXPECT_NE(pending.Wait(), 0);
-  EXPECT_THAT(pending.err(), HasSubstr("b: pending; only a result that was"));
+  EXPECT_THAT(pending.err(), HasSubstr("b: pending; only delivered results"));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
 }
@@ -179,10 +179,13 @@ TEST_F(DurableFileTest, WaitsMoveToAnotherFile) {
   list.Wait();
   EXPECT_THAT(list.out(), AllOf(HasSubstr("pending    a  0 polls"),
                                 HasSubstr("pending    b  0 polls")));
-  EXPECT_THAT(move(other, other), HasSubstr("both stores are the same one"));
+  EXPECT_THAT(move(other, other),
+              HasSubstr("both stores are the same; name two"));
   WaiterProcess incomplete({"durable", "move", "--from=" + other, "jobs"});
   EXPECT_NE(incomplete.Wait(), 0);
-  EXPECT_THAT(incomplete.err(), HasSubstr("name the other store: --to=URL"));
+  EXPECT_THAT(incomplete.err(),
+              HasSubstr("--to is missing; name the store to move to, such as "
+                        "--to=redis://HOST"));
 }
 
 TEST_F(DurableFileTest, UnknownNameIsAnErrorOfStatusAndAWarningOfWork) {

@@ -51,13 +51,13 @@ TEST(DurableOutputTest, LineSaysHowAWaitStands) {
   EXPECT_EQ(DurableLine(Pending(), kNow),
             "pending    a  3 polls, due in 4s: refused");
   EXPECT_EQ(DurableLine(Pending(), kNow + absl::Seconds(9)),
-            "pending    a  3 polls, due for 5s: refused");
+            "pending    a  3 polls, overdue by 5s: refused");
   DurableStatus held = Pending();
   held.is_held = true;
   EXPECT_EQ(DurableLine(held, kNow), "pending    a  3 polls, held: refused");
   held.is_cancelled = true;
   EXPECT_EQ(DurableLine(held, kNow),
-            "pending    a  3 polls, to be cancelled: refused");
+            "pending    a  3 polls, cancel requested: refused");
   EXPECT_EQ(DurableLine(Delivered(), kNow),
             "delivered  a\\x1b[2J  deadline after 1 poll: late");
   EXPECT_EQ(DurableLine({.key = "b"}, kNow), "unknown    b");
@@ -157,7 +157,7 @@ TEST(DurableOutputTest, CheckIsTextOrJson) {
   EXPECT_THAT(text, HasSubstr("\nmiscounted       partition 4: 2 waits were"));
   EXPECT_THAT(text, EndsWith("\nmore             3 like these\n"
                              "not counted      6 partitions, because waits "
-                             "came and ended\n"
+                             "were added or ended during the check\n"
                              "records          12, 5 findings, repaired\n"));
   EXPECT_THAT(DurableCheckJson("jobs", report, /*repairs=*/true),
               AllOf(HasSubstr(R"("clean":false)"),

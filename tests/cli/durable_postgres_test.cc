@@ -49,7 +49,7 @@ TEST(DurablePostgresTest, WaitsAreAddedPolledAndShown) {
   EXPECT_EQ(Durable(url, "add", {"a=file:" + file, "b=file:" + file}),
             "2 added\n");
   EXPECT_EQ(Durable(url, "add", {"a=file:" + file}),
-            "0 added, 1 known before\n");
+            "0 added, 1 already known\n");
   Durable(url, "cancel", {"b"});
   WaiterProcess worker({"durable", "work", "--store=" + url, "jobs",
                         "--every=50ms", "--timeout=5m", "--lease=2s"});

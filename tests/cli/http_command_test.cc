@@ -173,7 +173,8 @@ TEST_F(HttpCommandTest, AllConditionsMustHoldInOneAnswer) {
   EXPECT_EQ(server.connections(), 3);
 }
 
-// hub4j/github-api#220: "failed for good" and "asked to wait" in one message.
+// hub4j/github-api#220: "failed permanently" and "asked to wait" in one
+// message.
 TEST_F(HttpCommandTest, RefusalWithADelayIsThrottled) {
   SocketServer server(
       InTurn({Response("403 Forbidden", "", "Retry-After: 0.1\r\n"),

@@ -190,7 +190,7 @@ TEST_F(LearnCommandTest, BadInputIsOneErrorBeforeTheFirstPoll) {
        "none: cannot be read: No such file or directory"},
       {{"plan", absl::StrCat("--from=", foreign)},
        "foreign is not a list of durations: its first line is not \"waiter "
-       "durations 1\", and it is not a log of waiter --log-json"},
+       "durations 1\", and the file is not a log of waiter --log-json"},
       {{"plan", absl::StrCat("--from=", newer)}, "durations of version 2"},
       {{"plan", absl::StrCat("--from=", broken)}, "log:1: at byte 15"},
       {{"plan", absl::StrCat("--from=", empty)}, "empty: it has no durations"},
@@ -198,7 +198,7 @@ TEST_F(LearnCommandTest, BadInputIsOneErrorBeforeTheFirstPoll) {
       {{"plan", absl::StrCat("--from=", two), "--vega=x"},
        "two has 2 operations; name one for the chart, such as --from="},
       {{"plan", absl::StrCat("--from=", two, ":a"), "--vega=x"},
-       "two: it has too few durations for a chart"},
+       "two: too few durations for a chart"},
       {{"plan", absl::StrCat("--from=", two), "--expect=1m"},
        "--from: contradicts --expect"},
       {{"plan", "--from=:a"}, "it must begin with the name of a file"},
@@ -226,7 +226,7 @@ TEST_F(LearnCommandTest, TornLinesAreLeftOutAndCounted) {
                                                 ": left out 2 damaged lines")));
   EXPECT_THAT(Call(arguments).err, Not(HasSubstr("damaged")));
   const Ended plan = Call({"plan", absl::StrCat("--from=", file)});
-  EXPECT_THAT(plan.out, StartsWith("build: 3 durations, 1 of them to the end\n"
+  EXPECT_THAT(plan.out, StartsWith("build: 3 durations, 1 of them complete\n"
                                    "2 damaged lines were left out\n"));
 }
 
@@ -288,11 +288,12 @@ TEST_F(LearnCommandTest, PlanComparesLearnedDelaysWithOthers) {
       "durations", absl::StrCat(kHeader, Durations("create instance", 50)));
   const Ended text = Call({"plan", absl::StrCat("--from=", file)});
   EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out,
-              AllOf(StartsWith("create instance: 20 durations, 20 of them to "
-                               "the end\n\nended"),
-                    HasSubstr("\nlearned "), HasSubstr("\nWaiter's default "),
-                    HasSubstr("\nevery "), HasSubstr("ended by then")));
+  EXPECT_THAT(
+      text.out,
+      AllOf(StartsWith(
+                "create instance: 20 durations, 20 of them complete\n\nended"),
+            HasSubstr("\nlearned "), HasSubstr("\nWaiter's default "),
+            HasSubstr("\nevery "), HasSubstr("ended by then")));
 
   const Ended json = Call({"plan",
                            absl::StrCat("--from=", file,
@@ -375,7 +376,7 @@ TEST_F(LearnCommandTest, PlanSaysIfThereAreTooFew) {
   const Ended ended = Call({"plan", absl::StrCat("--from=", file)});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out,
-              AllOf(StartsWith("build: 1 duration, 1 of them to the end\n"),
+              AllOf(StartsWith("build: 1 duration, 1 of them complete\n"),
                     HasSubstr("too few to learn from")));
 }
 
@@ -401,8 +402,7 @@ TEST_F(LearnCommandTest, PlanTakesDurationsFromALog) {
   const std::string log = LogOfTenRuns(/*one_target=*/true);
   const Ended ended = Call({"plan", "--from=-:db"}, {.input = log});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out,
-              StartsWith("db: 10 durations, 10 of them to the end\n"));
+  EXPECT_THAT(ended.out, StartsWith("db: 10 durations, 10 of them complete\n"));
 }
 
 TEST_F(LearnCommandTest, ReportSaysWhatLearnedDelaysWouldHaveSaved) {
@@ -410,8 +410,8 @@ TEST_F(LearnCommandTest, ReportSaysWhatLearnedDelaysWouldHaveSaved) {
   const Ended ended = Call({"report", one});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out,
-              AllOf(HasSubstr("\nlearned delays would have made "),
-                    HasSubstr(" polls instead of 30.5 per wait, "),
+              AllOf(HasSubstr("\nwith learned delays, a wait would have made "),
+                    HasSubstr(" polls instead of 30.5, and been "),
                     HasSubstr("(means of 10 waits, "),
                     HasSubstr("\n  waiter --learn=FILE --poll-cost=")));
   const std::string many = Write("many", LogOfTenRuns(/*one_target=*/false));

@@ -93,7 +93,7 @@ TEST_F(SharedRateTest, ServerThatIsGoneIsSaidAndTheRateKept) {
   const auto wait = Start(RateUrl("user:secret@"), "5s");
   EXPECT_EQ(wait->Wait(), 124);
   EXPECT_THAT(wait->err(), HasSubstr("--shared-rate: Redis at 127.0.0.1:"));
-  EXPECT_THAT(wait->err(), HasSubstr("this process kept its own rate"));
+  EXPECT_THAT(wait->err(), HasSubstr("this process used its own rate"));
   EXPECT_THAT(wait->err(), Not(HasSubstr("secret")));
   EXPECT_GE(Polls(), 1);
   EXPECT_LE(Polls(), 20 * 5 + 2);
@@ -118,7 +118,7 @@ TEST_F(SharedRateTest, WrongPasswordIsSaid) {
 TEST_F(SharedRateTest, BudgetsNeedOneServer) {
   WaiterProcess none({"budgets"});
   EXPECT_EQ(none.Wait(), 2);
-  EXPECT_THAT(none.err(), HasSubstr("one URL is needed"));
+  EXPECT_THAT(none.err(), HasSubstr("give one URL"));
   WaiterProcess empty({"budgets", server_->Url()});
   EXPECT_EQ(empty.Wait(), 0);
   EXPECT_EQ(empty.out(), "no budgets\n");

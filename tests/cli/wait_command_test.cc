@@ -249,8 +249,8 @@ TEST_F(WaitCommandTest, SliceSaysWhatIsMissingAndTheNextCallResumes) {
   EXPECT_EQ(second.Wait(), 0);
   EXPECT_THAT(second.err(),
               AllOf(HasSubstr("resumed after "),
-                    HasSubstr("of 30s; the limit of 2s is ignored, because "
-                              "the first start set one"),
+                    HasSubstr("of 30s; the limit of 2s is ignored, because the "
+                              "first call's limit applies"),
                     HasSubstr("ready after 2 polls")));
   EXPECT_EQ(second.out(), "RAN\n");
   std::filesystem::remove(ready);
@@ -267,7 +267,7 @@ TEST_F(WaitCommandTest, SliceThatNoPollFitsIntoIsRefused) {
       {{"--slice=5s", "--state=s", "--probe-timeout=5s"},
        "--slice=5s: it must be longer than --probe-timeout=5s"},
       {{"--slice=5s", "--state=s", "--probe-timeout@x=6s"},
-       "a poll of x may take 6s, and --slice=5s would end before it"}};
+       "a poll of x may take 6s, longer than --slice=5s; raise --slice"}};
   for (const Row& row : rows) {
     std::vector<std::string> arguments = row.flags;
     arguments.emplace_back("x=file:/nowhere");
@@ -779,12 +779,12 @@ TEST_F(WaitCommandTest, UsageErrorIsOneLineThatNamesTheArgument) {
       {{"pid:1", "-qx"}, "--qx: no such flag"},
       {{"pid:1", "-t5s", "--timeout=6s"}, "--timeout=6s: given twice"},
       {{"--targets=/no/such/file"}, "--targets=/no/such/file: "},
-      {{"--targets=/dev/null"}, "--targets=/dev/null: no target in it"},
+      {{"--targets=/dev/null"}, "--targets=/dev/null: the file has no targets"},
       {{"pid:1", "--any", "--all"}, "--any"},
       {{"pid:1", "--at-least=2"}, "--at-least=2: there is only 1 target"},
       {{"pid:1", "--every=1s", "--backoff=1s,2,3s"}, "--backoff"},
       {{"pid:1", "--expect=1m", "--every=1s"}, "--e"},
-      {{"a=pid:1", "a=pid:2"}, "a: the label of two targets"},
+      {{"a=pid:1", "a=pid:2"}, "a: two targets have this label"},
       {{"pid:1", "--"}, "--"},
       {{"exec"}, "waiter exec"},
       {{"exec", "true"}, "true"},

@@ -283,14 +283,15 @@ TEST(WaitTokenTest, TornAndLongerBytesAreRefused) {
 }
 
 TEST(WaitTokenTest, ForeignBytesAreToldFromTornOnes) {
-  EXPECT_THAT(WaitToken::Parse("#!/bin/sh\n").status().message(),
-              HasSubstr("the 10 bytes of a saved wait begin as no saved wait"));
+  EXPECT_THAT(
+      WaitToken::Parse("#!/bin/sh\n").status().message(),
+      HasSubstr("the 10 bytes of a saved wait do not begin like a saved wait"));
   EXPECT_THAT(
       WaitToken::Parse(SomeToken().bytes().substr(0, 5)).status().message(),
       HasSubstr("cut off"));
   EXPECT_THAT(
       WaitToken::Parse(SomeToken().bytes().substr(0, 50)).status().message(),
-      HasSubstr("do not have their checksum"));
+      HasSubstr("do not match their checksum"));
 }
 
 TEST(WaitTokenTest, NewerVersionIsUnimplementedAndNoneIsInvalid) {
@@ -302,9 +303,10 @@ TEST(WaitTokenTest, NewerVersionIsUnimplementedAndNoneIsInvalid) {
                          HasSubstr(absl::StrCat("version ", version))));
   }
   contents[2] = 2;
-  EXPECT_EQ(WaitToken::Parse(WithChecksum(contents)).status(),
-            absl::UnimplementedError(
-                "the saved wait has version 2, and this build reads up to 1"));
+  EXPECT_EQ(
+      WaitToken::Parse(WithChecksum(contents)).status(),
+      absl::UnimplementedError(
+          "the saved wait has version 2; this build reads versions up to 1"));
   contents[2] = 0;
   EXPECT_THAT(WaitToken::Parse(WithChecksum(contents)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -335,7 +337,7 @@ TEST(WaitTokenTest, ContentsThatNoWaitHasAreRefusedInSpiteOfTheChecksum) {
         SaveWait(state, report, "job 7", kNow, {kNow, kWall});
     EXPECT_THAT(WaitToken::Parse(token.bytes()).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("no valid contents")))
+                         HasSubstr("invalid contents")))
         << what;
   };
   WaitState state = SomeState();

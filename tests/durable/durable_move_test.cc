@@ -169,7 +169,7 @@ TEST_F(DurableMoveTest, StoreWithLiveWorkersIsRefused) {
   from_.Run(absl::Seconds(1));
   EXPECT_THAT(Move().status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("space default has live workers, 1 of them; "
+                       HasSubstr("space default has live workers: 1; "
                                  "stop them first")));
   to_.AddWorker();
   to_.Run(absl::Seconds(1));

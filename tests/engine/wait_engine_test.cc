@@ -798,7 +798,7 @@ TEST(EngineBlockingDeathTest, BlockingSleepInAStatusFunctionIsReported) {
     engine.RunDue();
     EXPECT_GT(engine.blocking_sleeps(), 1);
   };
-  EXPECT_DEBUG_DEATH(block(), "holds up all waits of that thread");
+  EXPECT_DEBUG_DEATH(block(), "blocks all waits of that thread");
 }
 
 TEST(EngineBlockingTest, BlockingWaitThatDoesNotSleepIsNoReport) {

@@ -477,7 +477,7 @@ TEST(HttpJudgeTest, CutBodyIsNoJson) {
 
   EXPECT_EQ(poll.status(), kNotReady);
   EXPECT_EQ(poll.detail(),
-            "HTTP 200: the body is larger than 18 bytes, too much for JSON");
+            "HTTP 200: the body is larger than 18 bytes, the limit for JSON");
 }
 
 struct JsonRow {

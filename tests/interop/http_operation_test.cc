@@ -380,7 +380,7 @@ TEST(HttpOperationTest, StartIsNotSentToAnotherOrigin) {
       operation.Answer("POST https://h/jobs",
                        Response(307, "", {{"Location", "https://other/jobs"}})),
       absl::StatusCode::kFailedPrecondition,
-      "the start is redirected to another origin");
+      "the request that starts the operation was redirected");
 
   Followed same(Plan("POST", "https://h/jobs"));
   EXPECT_TRUE(same.Answer("POST https://h/jobs",

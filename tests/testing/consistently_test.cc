@@ -155,8 +155,9 @@ TEST_F(ConsistentlyTest, PassIfThatNeverMatchesChangesNothing) {
                 EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
                              PassIf(Minutes(1)));
               }),
-              StartsWith("elapsed() did not match for 2s (2 polls), but must "
-                         "not match for 1m"));
+              StartsWith(
+                  "elapsed() matched after 2s (2 polls without a match), "
+                  "but must not match for 1m"));
 }
 
 TEST_F(ConsistentlyTest, ViolationWinsOverPassIf) {

@@ -240,7 +240,7 @@ TEST_F(EventuallyLimitsTest, LimitIsStretchedOnSlowMachines) {
   EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Seconds(10))); }),
               AllOf(HasSubstr(", limit " +
                               absl::FormatDuration(Seconds(25) * Slowdown()) +
-                              " (of 10s: "),
+                              " (10s requested; "),
                     HasSubstr("WAITER_TEST_TIMEOUT_SCALE=2.5), real clock\n")));
 }
 
@@ -270,8 +270,9 @@ TEST_F(EventuallyLimitsTest, MessageComesBeforeTheTestIsKilled) {
   const ScopedEnvironment scale("WAITER_TEST_TIMEOUT_SCALE", "1000");
   const ScopedEnvironment test_timeout("TEST_TIMEOUT", "3600");
 
-  EXPECT_THAT(FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Minutes(50))); }),
-              HasSubstr(" (of 50m: the rest of TEST_TIMEOUT), real clock\n"));
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_EVENTUALLY(1, 2, Options(Minutes(50))); }),
+      HasSubstr(" (50m requested; the rest of TEST_TIMEOUT), real clock\n"));
   EXPECT_GT(clock_.Elapsed(), Minutes(1));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
@@ -282,7 +283,7 @@ TEST_F(EventuallyLimitsTest, InfiniteLimitLastsAsLongAsTheTestMay) {
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(1, 2, Options(absl::InfiniteDuration()));
               }),
-              HasSubstr(" (of inf: the rest of TEST_TIMEOUT)"));
+              HasSubstr(" (inf requested; the rest of TEST_TIMEOUT)"));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
 
@@ -292,9 +293,8 @@ TEST_F(EventuallyLimitsTest, LimitLongerThanTheTestMayRunIsReported) {
   EXPECT_EQ(
       FailureOf([&] { EXPECT_EVENTUALLY(1, 1, Options(Minutes(1))); }),
       "1 was not polled: the timeout of 1m is longer than the test itself may "
-      "run, TEST_TIMEOUT minus the time to print a message: 58s; shorten it, "
-      "or "
-      "give the test a larger size or timeout");
+      "run, 58s (TEST_TIMEOUT minus the time to print a message); shorten the "
+      "timeout, or give the test a larger size or timeout");
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_CONSISTENTLY(1, 1,
                                     {.hold_for = Minutes(1), .clock = &clock_});
@@ -309,9 +309,10 @@ TEST_F(EventuallyLimitsTest, ConsistentlyEndsBeforeTheTestIsKilled) {
   options.timeout.reset();
   options.successes_required = 1'000'000;
 
-  EXPECT_THAT(FailureOf([&] { EXPECT_CONSISTENTLY(1, 1, options); }),
-              StartsWith("1 matched, but not in 1000000 polls in a row: "
-                         "timeout of "));
+  EXPECT_THAT(
+      FailureOf([&] { EXPECT_CONSISTENTLY(1, 1, options); }),
+      StartsWith("1 matched so far, but must match in 1000000 polls in a row: "
+                 "timeout of "));
   EXPECT_LT(clock_.Elapsed(), Hours(1) - Seconds(2));
 }
 

@@ -116,7 +116,7 @@ TEST_F(EventuallyMessageTest, ManyValuesAreCutInTheMiddle) {
     Delays: 1s, no jitter
    History: 2x from 0: 0
             3x from 2s: 1
-            ... 17 more, in 51 polls ...
+            ... 17 lines omitted (51 polls) ...
             3x from 56s: 19
             2x from 59s: 20)");
 }
@@ -189,7 +189,7 @@ TEST_F(EventuallyMessageTest, FinalErrorNamesItsCode) {
       [&] { EXPECT_EVENTUALLY(get(), absl::OkStatus(), Options(Hours(1))); });
   EXPECT_EQ(
       text,
-      R"(get() gave up at 0: options.errors takes PERMISSION_DENIED for a final failure
+      R"(get() gave up at 0: options.errors classifies PERMISSION_DENIED as a final failure
   Expected: is equal to OK
     Actual: PERMISSION_DENIED: no access (poll 1, at 0)
      Polls: 1 in 0, limit 1h, simulated clock
@@ -305,7 +305,7 @@ TEST_F(EventuallyMessageTest, NeverShowsTheForbiddenValue) {
       [&] { EXPECT_NEVER(GetJob().state, "UPDATING", HoldFor(Hours(1))); });
   EXPECT_EQ(
       text,
-      R"(GetJob().state did not match for 30m (30 polls), but must not match for 1h
+      R"(GetJob().state matched after 30m (30 polls without a match), but must not match for 1h
      Never: is equal to "UPDATING"
     Actual: "UPDATING" (poll 31, at 30m)
      Polls: 31 in 30m, simulated clock
@@ -364,7 +364,7 @@ TEST_F(EventuallyMessageTest, MisuseNamesTheConflictingOptions) {
   EXPECT_EQ(text,
             "job 42: GetJob().progress was not polled: the delay between "
             "polls, backoff.initial_delay of 1s, is longer than the timeout of "
-            "500ms; shorten the one or lengthen the other");
+            "500ms; shorten the delay or lengthen the timeout");
 }
 
 }  // namespace

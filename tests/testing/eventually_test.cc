@@ -405,8 +405,8 @@ TEST_F(EventuallyTest, TransientErrorsArePolledAgainAndOthersEndTheWait) {
 
   EXPECT_THAT(
       FailureOf([&] { EXPECT_EVENTUALLY(get(), IsOk(), Options(Minutes(1))); }),
-      AllOf(StartsWith("get() gave up at 2s: options.errors takes NOT_FOUND "
-                       "for a final failure"),
+      AllOf(StartsWith("get() gave up at 2s: options.errors classifies "
+                       "NOT_FOUND as a final failure"),
             HasSubstr("Actual: NOT_FOUND: no such job")));
 }
 
@@ -710,7 +710,7 @@ TEST_F(EventuallyTest, DelayLongerThanTheLimitIsReported) {
   EXPECT_EQ(FailureOf([&] { EXPECT_EVENTUALLY(Elapsed()(), _, options); }),
             "Elapsed()() was not polled: the delay between polls, "
             "backoff.initial_delay of 1s, is longer than the timeout of 500ms; "
-            "shorten the one or lengthen the other");
+            "shorten the delay or lengthen the timeout");
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_CONSISTENTLY(Elapsed()(), _, HoldFor(Milliseconds(500)));
               }),
@@ -754,7 +754,7 @@ TEST_F(EventuallyTest, HoldLongerThanTheLimitIsReported) {
   EXPECT_THAT(FailureOf([&] {
                 EXPECT_EVENTUALLY(Elapsed()(), _, HoldFor(Minutes(1)));
               }),
-              HasSubstr("hold_for of 1m does not fit into the timeout of 5s"));
+              HasSubstr("hold_for of 1m is longer than the timeout of 5s"));
 }
 
 TEST_F(EventuallyTest, EndlessWaitIsReported) {

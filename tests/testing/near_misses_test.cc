@@ -41,7 +41,7 @@ TEST(NearMissesTest, LongestPassOfAPlaceStandsForAll) {
 
   EXPECT_EQ(list.Text(),
             "[NEAR MISS ] job_test.cc:7: job.State() passed after 8s, 160 % of "
-            "its limit of 5s, the longest of 3 times; a limit of 16s would "
+            "its limit of 5s, the slowest of 3 passes; a limit of 16s would "
             "have been safe\n");
 }
 
@@ -53,7 +53,7 @@ TEST(NearMissesTest, SafeLimitIsTheOneToWriteInTheTest) {
 
   EXPECT_EQ(list.Text(),
             "[NEAR MISS ] job_test.cc:7: job.State() passed after 45s, 90 % of "
-            "its limit of 5s, times 10 on this machine; a limit of 9s would "
+            "its limit of 5s scaled by 10 on this machine; a limit of 9s would "
             "have been safe\n");
 }
 

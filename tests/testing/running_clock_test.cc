@@ -149,7 +149,8 @@ TEST(StoppedProgramTest, MessageSaysForHowLong) {
 
   EXPECT_THAT(
       FailureOf([&] { EXPECT_EVENTUALLY(1, 2, EverySecond(clock)); }),
-      HasSubstr(", real clock, without 2m in which the program was stopped\n"));
+      HasSubstr(
+          ", real clock, not counting 2m in which the program was stopped\n"));
 }
 
 TEST(StoppedProgramTest, HoldForIsTimeThatTheProgramRan) {

@@ -438,7 +438,7 @@ TEST(SimulatedClockTest, ParticipantThatComesAfterTheTimeHasMovedIsReported) {
   clock.AdvanceTime(Hours(1));
   Sleep(clock, ZeroDuration());
   EXPECT_THAT(text, AllOf(HasSubstr("which is 4h now"),
-                          HasSubstr("before the first one starts")));
+                          HasSubstr("before the first thread starts")));
 }
 
 TEST(SimulatedClockTest, ParticipantsMayFollowAPhaseWithoutThreads) {

@@ -358,7 +358,7 @@ void DurableClientImpl::List(const std::string& name, const std::string& cursor,
        first != absl::StrCat(index) || index < 0 ||
        index >= options_.partitions)) {
     return Later([callback] {
-      callback(absl::InvalidArgumentError("the cursor is none of List"));
+      callback(absl::InvalidArgumentError("the cursor did not come from List"));
     });
   }
   const std::string of_store =

@@ -68,11 +68,12 @@ std::vector<MetricFamily> DurableMetrics(
   families.Add({"waiter.durable.worker.delivered", "{wait}",
                 "Results that the worker delivered.", kCounter},
                [](const State& state) { return state.delivered; });
-  families.Add({"waiter.durable.worker.lost", "{wait}",
-                "Waits that others held when the worker wrote.", kCounter},
-               [](const State& state) { return state.lost; });
+  families.Add(
+      {"waiter.durable.worker.lost", "{wait}",
+       "Waits lost to another worker before this one wrote.", kCounter},
+      [](const State& state) { return state.lost; });
   families.Add({"waiter.durable.worker.unreadable", "{wait}",
-                "Records of newer builds, or damaged ones.", kCounter},
+                "Records that are damaged or from a newer build.", kCounter},
                [](const State& state) { return state.unreadable; });
   families.Add({"waiter.durable.worker.clock_step", "s",
                 "Last jump of a server's clock.", kGauge},
@@ -91,10 +92,10 @@ std::vector<MetricFamily> DurableMetrics(
   using Stats = DurableStats;
   Families<Stats> families("name", names);
   families.Add({"waiter.durable.pending", "{wait}",
-                "Waits without a result that was delivered.", kGauge},
+                "Waits whose result has not been delivered.", kGauge},
                [](const Stats& stats) { return stats.pending; });
   families.Add({"waiter.durable.overdue", "{wait}",
-                "Waits that are late by more than 2 s.", kGauge},
+                "Waits that are more than 2 s late.", kGauge},
                [](const Stats& stats) { return stats.overdue; });
   families.Add({"waiter.durable.undelivered", "{wait}",
                 "Waits with a result that is not delivered yet.", kGauge},
@@ -103,8 +104,8 @@ std::vector<MetricFamily> DurableMetrics(
                 "Results that were delivered and are kept.", kGauge},
                [](const Stats& stats) { return stats.kept; });
   families.Add(
-      {"waiter.durable.oldest", "s",
-       "Time by which the most overdue wait is late.", kGauge},
+      {"waiter.durable.oldest", "s", "Lateness of the most overdue wait.",
+       kGauge},
       [](const Stats& stats) { return absl::ToDoubleSeconds(stats.oldest); });
   families.Add(
       {"waiter.durable.polls", "{poll}", "Polls that workers made.", kCounter},
@@ -118,11 +119,10 @@ std::vector<MetricFamily> DurableMetrics(
         return int64_t{0};
       });
   std::vector<MetricFamily> all = families.Take();
-  MetricFamily ended = {
-      .info = {"waiter.durable.ended", "{wait}",
-               "Waits that ended, by why they did.", kCounter},
-      .bounds = {},
-      .samples = {}};
+  MetricFamily ended = {.info = {"waiter.durable.ended", "{wait}",
+                                 "Waits that ended, by reason.", kCounter},
+                        .bounds = {},
+                        .samples = {}};
   for (const auto& [name, stats] : names) {
     for (const auto& [counter, count] : stats.counters) {
       if (counter == "enqueued") continue;

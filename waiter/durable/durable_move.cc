@@ -80,9 +80,8 @@ class Mover : public std::enable_shared_from_this<Mover> {
   void OnWorkers(std::vector<std::string>&& workers) {
     if (workers.size() > 1) {
       return Finish(absl::FailedPreconditionError(absl::StrCat(
-          "space ", source_.space, " has live workers, ", workers.size() - 1,
-          " of them; stop them first, and wait 10s if they were "
-          "killed")));
+          "space ", source_.space, " has live workers: ", workers.size() - 1,
+          "; stop them first, and wait 10s if they were killed")));
     }
     to_->Describe(source_.space, Then<WaitSpace>(&Mover::OnTarget));
   }
@@ -90,7 +89,8 @@ class Mover : public std::enable_shared_from_this<Mover> {
   void OnTarget(WaitSpace&& space) {
     const std::vector<std::string>& workers = space.workers;
     if (std::find(workers.begin(), workers.end(), id_) != workers.end()) {
-      return Finish(absl::InvalidArgumentError("both stores are the same one"));
+      return Finish(
+          absl::InvalidArgumentError("both stores are the same; name two"));
     }
     from_->Describe(source_.space, Then<WaitSpace>(&Mover::OnSource));
   }

@@ -62,12 +62,14 @@ void AddFaults(const Info& info, WaitServer& server) {
     server.faults.push_back(absl::StrCat(
         "maxmemory-policy is ", policy,
         ": the server deletes waits when its memory is full, and workers "
-        "refuse it; set it to noeviction, now and in its file"));
+        "refuse it; set it to noeviction, with CONFIG SET and in the server's "
+        "configuration file"));
   }
   if (info.Text("aof_enabled") == "0") {
     server.faults.emplace_back(
         "appendonly is no: a restart loses what changed since the last "
-        "snapshot; set it to yes, now and in its file");
+        "snapshot; set it to yes, with CONFIG SET and in the server's "
+        "configuration file");
   }
   if (info.Text("aof_last_write_status") == "err") {
     server.faults.emplace_back(
@@ -97,7 +99,7 @@ WaitServer ReadServer(std::string_view text) {
   server.id = info.Text("run_id");
   const std::string redis = info.Text("redis_version");
   if (redis.empty()) {
-    server.description = "a server that does not say how it is set up";
+    server.description = "a server that does not report its settings";
     return server;
   }
   const std::string valkey = info.Text("valkey_version");

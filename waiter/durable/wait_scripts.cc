@@ -40,7 +40,7 @@ RedisScript Script(absl::string_view file) {
 }
 
 absl::Status Unexpected() {
-  return absl::InternalError("Redis: a script returned something else");
+  return absl::InternalError("Redis: a script returned an unexpected reply");
 }
 
 // Reads the elements of a reply one by one. Once one is not as expected,

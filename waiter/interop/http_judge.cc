@@ -45,7 +45,7 @@ HttpMatch MatchJson(const std::string& path, const std::string& value,
     return {
         .is_known = false,
         .found = absl::StrCat("the body is larger than ", response.body.size(),
-                              " bytes, too much for JSON")};
+                              " bytes, the limit for JSON")};
   }
   const absl::StatusOr<std::string_view> body = TextBodyOf(response);
   if (!body.ok()) {

@@ -377,8 +377,8 @@ absl::StatusOr<std::string> HttpOperationTracker::Resolve(
   if (!url.ok()) return error(internal::ToStd(url.status().message()));
   if (url->scheme == "http" &&
       (base->scheme == "https" || first->scheme == "https")) {
-    return error(
-        absl::StrCat("http after https is not followed: ", url->Shown()));
+    return error(absl::StrCat("going from https to http is not allowed: ",
+                              url->Shown()));
   }
   url->user_info =
       url->Origin() == first->Origin() ? first->user_info : std::string();
@@ -468,7 +468,8 @@ HttpOperationStep HttpOperationTracker::Redirect(const HttpResponse& response) {
                                  HttpUrl::Parse(plan_.request.url)->Origin();
     if (!has_headers) {
       return Fail(absl::FailedPreconditionError(
-          "the start is redirected to another origin and is not sent there"));
+          "the request that starts the operation was redirected to another "
+          "origin, and is not sent there"));
     }
     was_sent_ = false;
     url_ = *std::move(target);

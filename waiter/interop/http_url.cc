@@ -133,7 +133,7 @@ absl::StatusOr<HttpUrl> HttpUrl::Parse(std::string_view text) {
   url.scheme = absl::AsciiStrToLower(ToAbsl(text.substr(0, colon)));
   if (url.scheme != "http" && url.scheme != "https") {
     return absl::InvalidArgumentError(
-        absl::StrCat("the address is not one of http or https, but of \"",
+        absl::StrCat("the address must be http or https, but its scheme is \"",
                      PrintableAscii(url.scheme, kMaxShownUrl), "\""));
   }
   text.remove_prefix(colon + 1);

@@ -66,7 +66,7 @@ struct LockedFile::System {
     struct stat taken = {};
     if (fstat(other.file, &taken) != 0) return SystemError(path, "read it");
     if (fchown(file, taken.st_uid, taken.st_gid) != 0 && errno != EPERM) {
-      return SystemError(path, "give it to its owner");
+      return SystemError(path, "set its owner");
     }
     if (fchmod(file, taken.st_mode & 07777U) != 0) {
       return SystemError(path, "set its permissions");

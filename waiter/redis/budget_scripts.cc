@@ -361,7 +361,7 @@ absl::StatusOr<std::vector<double>> ToNumbers(
     numbers.push_back(number);
   }
   if (numbers.size() != count || reply->elements.size() != count) {
-    return absl::InternalError("Redis: a script returned something else");
+    return absl::InternalError("Redis: a script returned an unexpected reply");
   }
   return numbers;
 }

@@ -62,12 +62,13 @@ bool ParseNumber(std::string_view text, int lowest, int highest, int& number) {
 absl::Status ParseSecret(std::string_view text, RedisUrl& url) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
-    return Invalid("there is no password after the user; it is not shown");
+    return Invalid("there is no :PASSWORD after the user, which is not shown");
   }
   const std::optional<std::string> user = Unescape(text.substr(0, colon));
   const std::optional<std::string> password = Unescape(text.substr(colon + 1));
   if (!user.has_value() || !password.has_value()) {
-    return Invalid("a % in user or password must begin %XX");
+    return Invalid(
+        "a % in the user or password must begin an escape, such as %40");
   }
   if (password->empty()) return Invalid("the password is empty");
   url.user = *user;

@@ -93,7 +93,7 @@ constexpr std::array kGauges = std::to_array<InstrumentInfo>({
     {"waiter.engine.polls", "{poll}", "Polls that an engine has begun.",
      InstrumentKind::kCounter},
     {"waiter.engine.lateness", "s",
-     "Time by which an engine's rounds began late.",
+     "Lateness with which an engine's rounds began.",
      InstrumentKind::kHistogram},
     {"waiter.retry_quota.tokens", "{token}", "Tokens that a retry quota has.",
      InstrumentKind::kGauge},

@@ -145,9 +145,9 @@ Poll<> Classify(Kind kind, const ErrorClassifier& errors, Look& look) {
                                 : errors.ClassOfStatus(look.error.code());
   if (status == PollStatus::kSuccess) return NotReady(look.error);
   if (status == PollStatus::kFailed) {
-    look.hopeless = absl::StrCat("options.errors takes ",
+    look.hopeless = absl::StrCat("options.errors classifies ",
                                  absl::StatusCodeToString(look.error.code()),
-                                 " for a final failure");
+                                 " as a final failure");
   }
   return {status, look.error};
 }

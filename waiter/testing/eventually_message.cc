@@ -59,7 +59,7 @@ std::string Shortened(const std::string& text) {
   const size_t first = CutAt(text, kLongestText / 2);
   const size_t last = CutAt(text, text.size() - kLongestText / 2);
   return absl::StrCat(text.substr(0, first), "... ", last - first,
-                      " bytes are left out ...", text.substr(last));
+                      " bytes omitted ...", text.substr(last));
 }
 
 std::string OneLine(std::string_view text) {
@@ -139,7 +139,8 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
                                  const PollHistory& history) {
   const bool never = site.kind == Kind::kNever;
   if (report.reason != StopReason::kFailed) {
-    return absl::StrCat(never ? "did not match" : "matched", ", but not",
+    return absl::StrCat(never ? "did not match so far, but must not match"
+                              : "matched so far, but must match",
                         Holding(plan.wait), ": ", WithoutName(plan, report));
   }
   const PollHistory::Entry& last = history.last();
@@ -149,8 +150,9 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
     return absl::StrCat(never ? "matched" : "did not hold",
                         " at the first poll", rule, Holding(plan.wait));
   }
-  return absl::StrCat(never ? "did not match for " : "held for ", Time(last.at),
-                      " (", Polls(last.attempt - 1), ")", rule,
+  return absl::StrCat(never ? "matched after " : "held for ", Time(last.at),
+                      " (", Polls(last.attempt - 1),
+                      never ? " without a match)" : ")", rule,
                       Holding(plan.wait));
 }
 
@@ -185,7 +187,7 @@ std::string DescribePolls(const Plan& plan, const WaitReport& report) {
   if (plan.limit < absl::InfiniteDuration()) {
     absl::StrAppend(&text, ", limit ", Time(plan.limit));
     if (!plan.limit_reason.empty()) {
-      absl::StrAppend(&text, " (of ", Time(plan.requested_limit), ": ",
+      absl::StrAppend(&text, " (", Time(plan.requested_limit), " requested; ",
                       plan.limit_reason, ")");
     }
     if (report.longest_poll > plan.limit / 2 && report.attempts > 0 &&
@@ -195,7 +197,7 @@ std::string DescribePolls(const Plan& plan, const WaitReport& report) {
   }
   absl::StrAppend(&text, ", ", plan.simulated ? "simulated" : "real", " clock");
   if (plan.stopped > absl::ZeroDuration()) {
-    absl::StrAppend(&text, ", without ", Time(plan.stopped),
+    absl::StrAppend(&text, ", not counting ", Time(plan.stopped),
                     " in which the program was stopped");
   }
   return text;
@@ -239,8 +241,8 @@ std::vector<std::string> PollHistory::Lines() const {
   };
   std::for_each(first_runs_.begin(), first_runs_.end(), add);
   if (dropped_runs_ > 0) {
-    lines.push_back(absl::StrCat("... ", dropped_runs_, " more, in ",
-                                 Polls(dropped_polls_), " ..."));
+    lines.push_back(absl::StrCat("... ", dropped_runs_, " lines omitted (",
+                                 Polls(dropped_polls_), ") ..."));
   }
   std::for_each(last_runs_.begin(), last_runs_.end(), add);
   return lines;

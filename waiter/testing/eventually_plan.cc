@@ -79,10 +79,11 @@ absl::Status CheckDelay(const WaitOptions& wait, absl::string_view whole_name,
       delay == EventuallyOptions().backoff.initial_delay) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the delay between polls, backoff.initial_delay of ",
-      absl::FormatDuration(delay), ", is longer than ", whole_name, " of ",
-      absl::FormatDuration(whole), "; shorten the one or lengthen the other"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the delay between polls, backoff.initial_delay of ",
+                   absl::FormatDuration(delay), ", is longer than ", whole_name,
+                   " of ", absl::FormatDuration(whole),
+                   "; shorten the delay or lengthen ", whole_name));
 }
 
 absl::Status CheckFits(absl::string_view name, absl::Duration duration,
@@ -92,10 +93,10 @@ absl::Status CheckFits(absl::string_view name, absl::Duration duration,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       name, " of ", absl::FormatDuration(duration),
-      " is longer than the test itself may run, TEST_TIMEOUT minus the time to "
-      "print a message: ",
+      " is longer than the test itself may run, ",
       absl::FormatDuration(limits.whole),
-      "; shorten it, or give the test a larger size or timeout"));
+      " (TEST_TIMEOUT minus the time to print a message); shorten ", name,
+      ", or give the test a larger size or timeout"));
 }
 
 // Returns the time that is left of the whole test.
@@ -111,8 +112,8 @@ absl::Status PlanEventually(const TestLimits& limits, Plan& plan) {
   if (wait.confirm.hold_for > requested) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hold_for of ", absl::FormatDuration(wait.confirm.hold_for),
-        " does not fit into the timeout of ", absl::FormatDuration(requested),
-        "; shorten the one or lengthen the other"));
+        " is longer than the timeout of ", absl::FormatDuration(requested),
+        "; shorten hold_for or lengthen the timeout"));
   }
   if (absl::Status status = CheckDelay(wait, "the timeout", requested);
       !status.ok()) {

@@ -70,10 +70,10 @@ std::string NearMissList::Text() const {
                     std::lround(ShareOf(pass) * 100), " % of its limit of ",
                     absl::FormatDuration(pass.limit));
     if (pass.scale != 1) {
-      absl::StrAppend(&text, ", times ", pass.scale, " on this machine");
+      absl::StrAppend(&text, " scaled by ", pass.scale, " on this machine");
     }
     if (entry.count > 1) {
-      absl::StrAppend(&text, ", the longest of ", entry.count, " times");
+      absl::StrAppend(&text, ", the slowest of ", entry.count, " passes");
     }
     absl::StrAppend(&text, "; a limit of ",
                     absl::FormatDuration(SafeLimit(pass)),

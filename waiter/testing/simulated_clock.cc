@@ -299,11 +299,12 @@ void SimulatedClock::ReportLate(std::unique_lock<internal::Mutex>& lock) {
   is_late_ = false;
   if (participants_.empty()) return;
   Report(absl::StrCat(
-             "SimulatedClock: a participant was announced after another thread "
-             "had moved the time, which is ",
+             "SimulatedClock: a participant was announced too late: another "
+             "thread had already moved the time, without waiting for the "
+             "participant, to ",
              absl::FormatDuration(SinceStart(now_)),
-             " now, without waiting for it. Make a Participant for each "
-             "thread, that of the test included, before the first one starts"),
+             ". Create a Participant for each thread, including the test's, "
+             "before the first thread starts"),
          lock);
 }
 

@@ -51,8 +51,8 @@ absl::StatusOr<CurlLibrary> Open() {
       "http, grpc and docker targets need libcurl.so.4, which is not "
       "installed here: install the package libcurl4, or use exec:'curl -fsS "
       "URL'",
-      "http targets need libcurl 7.62 or newer, which the libcurl.so.4 here "
-      "is not: upgrade it, or use exec:'curl -fsS URL'");
+      "http targets need libcurl 7.62 or newer, but the libcurl.so.4 here is "
+      "older: upgrade it, or use exec:'curl -fsS URL'");
 }
 
 }  // namespace

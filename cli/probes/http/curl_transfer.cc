@@ -317,7 +317,7 @@ bool CurlTransfer::FollowRedirect() {
   // libcurl would send the request for another host to the socket.
   if (has_socket_) {
     redirect_refusal_ = absl::StrCat("redirected to ", OriginOf(url),
-                                     ", to which the socket does not lead");
+                                     ", which the Unix socket does not reach");
     return false;
   }
   Set(CURLOPT_HTTPHEADER, plain_headers_);
@@ -391,7 +391,7 @@ void CurlTransfer::ReadError(CURLcode code) {
   if (http2_ && !answer_.may_be_proxied && answer_.status == 0 &&
       IsBrokenConnection(code)) {
     return set(Error::kNotHttp2,
-               "connection ended without an answer of HTTP/2");
+               "connection closed without an HTTP/2 response");
   }
   switch (code) {
     case CURLE_COULDNT_RESOLVE_PROXY:

@@ -68,8 +68,8 @@ std::string After(std::string_view separator, std::string_view text) {
 
 Finding NotAnEngine(std::string_view what) {
   return {.status = PollStatus::kServerError,
-          .detail = absl::StrCat("not an answer of Docker's engine: ", what),
-          .hint = "does DOCKER_HOST name the engine?"};
+          .detail = absl::StrCat("not a response from Docker's engine: ", what),
+          .hint = "is DOCKER_HOST the engine's address?"};
 }
 
 std::string LogsHint(std::string_view name) {
@@ -121,10 +121,10 @@ bool StaysDown(const nlohmann::json& container) {
 
 std::string StaysDownHint(std::string_view name, const nlohmann::json& state) {
   if (FindNumber(state, "ExitCode") == 0.0) {
-    return absl::StrCat("it is done: docker:", name,
-                        "?condition=done waits for that");
+    return absl::StrCat("the container has finished: docker:", name,
+                        "?condition=done waits for its exit");
   }
-  return absl::StrCat("nothing starts it again, by its restart policy; ",
+  return absl::StrCat("its restart policy does not start it again; ",
                       LogsHint(name));
 }
 
@@ -166,7 +166,7 @@ Finding JudgeContainer(std::string_view name, const nlohmann::json& container,
   const std::string* const status =
       state == nullptr ? nullptr : FindString(*state, "Status");
   return status == nullptr || status->empty()
-             ? NotAnEngine("it has no state of a container")
+             ? NotAnEngine("the JSON has no container state")
              : JudgeState(name, container, *state, *status, wanted);
 }
 
@@ -234,7 +234,7 @@ absl::StatusOr<HttpDestination> DockerContainer(std::string_view docker_host,
   }
   if (absl::ConsumePrefix(&docker_host, "unix://")) {
     if (docker_host.empty() || docker_host == "@") {
-      return Invalid("no path of a socket after unix://");
+      return Invalid("the socket's path is missing after unix://");
     }
     if (docker_host.size() >= sizeof(sockaddr_un::sun_path)) {
       return Invalid("the path of the socket is too long");

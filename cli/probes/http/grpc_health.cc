@@ -109,16 +109,17 @@ std::optional<uint64_t> ReadStatus(std::string_view message) {
 
 Finding Invalid(std::string_view what) {
   return {.status = PollStatus::kServerError,
-          .detail = absl::StrCat("not a valid answer of gRPC: ", what)};
+          .detail = absl::StrCat("not a valid gRPC response: ", what)};
 }
 
 Finding NoSuchService(std::string_view service) {
-  return {.detail = service.empty()
-                        ? "the server knows no state of itself as a whole"
-                        : absl::StrCat("the server knows no service ", service),
+  return {.detail =
+              service.empty()
+                  ? "the server reports no overall health"
+                  : absl::StrCat("the server does not know service ", service),
           .hint = service.empty()
-                      ? "its health service may know single services: write "
-                        "one after a /"
+                      ? "it may report single services: append one, as in "
+                        "/my.package.Service"
                       : "is the name right, with its package, as in "
                         "my.package.Service?",
           .absent = true};
@@ -193,7 +194,8 @@ PollStatus ClassOf(absl::StatusCode code) {
 std::string_view HintFor(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kUnimplemented:
-      return "the server has no health service; tcp:// sees whether it listens";
+      return "the server has no health service; use tcp:// to check whether it "
+             "listens";
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
       return "it may need a header: --header@LABEL='authorization: ...'";
@@ -233,10 +235,10 @@ Finding JudgeForeign(const HttpAnswer& answer, absl::Time now) {
   // certain.
   finding.absent = false;
   absl::StrAppend(&finding.detail, answer.is_http2
-                                       ? ", which is no answer of gRPC"
+                                       ? ", which is not a gRPC response"
                                        : ", and not over HTTP/2, which gRPC "
                                          "requires");
-  finding.hint = "is the port right? http:// asks servers without gRPC";
+  finding.hint = "is the port right? For a server without gRPC, use http://";
   return finding;
 }
 
@@ -276,8 +278,7 @@ Finding JudgeGrpcHealth(std::string_view service, const HttpAnswer& answer,
     Finding finding = JudgeHttp({}, answer, now);
     if (answer.error == HttpAnswer::Error::kNotHttp2) {
       finding.hint =
-          "does a gRPC server listen there, and without TLS? grpcs:// is with "
-          "TLS";
+          "does a gRPC server listen there, without TLS? For TLS, use grpcs://";
     }
     return finding;
   }

@@ -48,18 +48,19 @@ std::string StatusText(const HttpResponse& answer) {
 std::string HintFor(const HttpResponse& answer) {
   const int status = answer.status;
   if (status == 401 || status == 403) {
-    return absl::StrCat("HTTP ", status, ": --header or --not-ready-on ",
-                        status);
+    return absl::StrCat(
+        "HTTP ", status,
+        ": log in with --header, or use --not-ready-on=", status);
   }
   if (status >= 300 && status < 400) {
-    return absl::StrCat("HTTP ", status, ": --status ", status,
-                        " or no --no-redirect");
+    return absl::StrCat("HTTP ", status, ": accept it with --status=", status,
+                        ", or remove --no-redirect");
   }
   // nginx, Apache and Go say this.
   if (status == 400 && absl::StrContains(answer.body, "HTTPS")) {
     return "the port speaks TLS: write https://";
   }
-  return status == 405 ? "HTTP 405: --method" : "";
+  return status == 405 ? "HTTP 405: choose another --method" : "";
 }
 
 // Returns whether OpenSSL says that the peer does not speak TLS.
@@ -71,17 +72,19 @@ bool IsWithoutTls(std::string_view text) {
 std::string CertificateHint(std::string_view text) {
   if (absl::StrContains(text, "target host name") ||
       absl::StrContains(text, "does not match")) {
-    return "the certificate is for another name: use that in the URL, or "
+    return "the certificate is for another name: use that name in the URL, or "
            "--insecure";
   }
   if (absl::StrContains(text, "expired")) {
-    return "certificate expired: --insecure";
+    return "certificate expired: renew it, or use --insecure";
   }
   if (absl::StrContains(text, "self-signed") ||
       absl::StrContains(text, "self signed")) {
-    return "certificate self-signed: --insecure or --ca-file";
+    return "certificate self-signed: trust it with --ca-file, or use "
+           "--insecure";
   }
-  return "certificate not trusted: --insecure or --ca-file";
+  return "certificate not trusted: name its authority with --ca-file, or use "
+         "--insecure";
 }
 
 HttpMatch MatchHeader(const HttpOptions::HeaderMatch& expected,
@@ -157,7 +160,7 @@ class JsonBody {
   HttpMatch IsJson() {
     if (response_.body_is_cut) {
       return {.is_known = false,
-              .found = "body is larger than 1 MiB, too much for JSON"};
+              .found = "body is larger than 1 MiB, the limit for JSON"};
     }
     const absl::StatusOr<std::string_view> body = TextBodyOf(response_);
     if (!body.ok()) return Unknown(body.status());
@@ -322,7 +325,8 @@ Finding JudgeError(const HttpAnswer& answer) {
         finding.hint = "the port speaks no TLS: write http://";
       } else if (absl::StrContains(answer.error_text, "certificate required") ||
                  absl::StrContains(answer.error_text, "handshake failure")) {
-        finding.hint = "if the server wants a certificate: --cert and --key";
+        finding.hint =
+            "if the server wants a certificate, use --cert and --key";
       }
       break;
     case Error::kNone:
@@ -436,7 +440,7 @@ Finding EndlessBody(const HttpOptions& options, const HttpAnswer& answer,
                                    : ", body not complete within ",
                          limit)};
   if (is_stream && options.body.empty() && options.json.empty()) {
-    finding.hint = "a stream of events: --method=HEAD or --body-regex";
+    finding.hint = "for a stream of events, use --method=HEAD or --body-regex";
   }
   return finding;
 }

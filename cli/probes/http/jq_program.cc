@@ -216,7 +216,8 @@ absl::StatusOr<JqProgram> JqProgram::Parse(std::string_view text) {
   const absl::StatusOr<const JqLibrary*> jq = LoadJq();
   if (!jq.ok()) return jq.status();
   if (absl::StrContains(text, '\0')) {
-    return absl::InvalidArgumentError("an expression has no zero byte");
+    return absl::InvalidArgumentError(
+        "an expression must not contain a zero byte");
   }
   auto compiled = std::make_shared<const Compiled>(**jq);
   std::string message;

@@ -63,7 +63,7 @@ class JsonPath::Parser {
     Skip();
     if (rest_.empty()) return std::move(read_);
     if (!ReadOperator()) {
-      return Wrong("here may stand ==, !=, <, <=, > or >=, or the end");
+      return Wrong("expected ==, !=, <, <=, > or >=, or the end");
     }
     Skip();
     if (absl::Status status = ReadOperand(); !status.ok()) return status;
@@ -80,7 +80,7 @@ class JsonPath::Parser {
 
   absl::Status ReadPath() {
     if (!absl::StartsWith(rest_, ".") && !absl::StartsWith(rest_, "[")) {
-      return Wrong("a path begins with a dot, as .status");
+      return Wrong("a path must begin with a dot, as in .status");
     }
     // The document itself.
     if (rest_[0] == '.' && (rest_.size() == 1 || rest_[1] == '[' ||
@@ -122,7 +122,8 @@ class JsonPath::Parser {
       }
       size_t index = 0;
       if (length == 0 || !absl::SimpleAtoi(rest_.substr(0, length), &index)) {
-        return Wrong("an index is a number from 0, or a name in quotes");
+        return Wrong(
+            "an index must be a number, zero or more, or a name in quotes");
       }
       read_.steps_.emplace_back(index);
       rest_.remove_prefix(length);
@@ -171,12 +172,13 @@ class JsonPath::Parser {
     std::optional<Scalar> scalar = value.ok() ? ScalarOf(*value) : std::nullopt;
     if (!scalar.has_value()) {
       return Wrong(
-          "a value is a number, true, false, null, or text in double quotes");
+          "a value must be a number, true, false, null, or a string in double "
+          "quotes");
     }
     const bool orders = read_.operator_ != Operator::kEqual &&
                         read_.operator_ != Operator::kNotEqual;
     if (orders && !value->is_number()) {
-      return Wrong("only numbers can be more or less than others");
+      return Wrong("only numbers can be compared with <, <=, > and >=");
     }
     read_.operand_ = *std::move(scalar);
     return absl::OkStatus();

@@ -122,7 +122,7 @@ absl::Status ReadCluster(const Config& config, const nlohmann::json& cluster,
   while (absl::EndsWith(access.server, "/")) access.server.pop_back();
   if (!absl::StartsWith(access.server, "https://") &&
       !absl::StartsWith(access.server, "http://")) {
-    return Invalid(config.path, "server is neither https:// nor http://");
+    return Invalid(config.path, "server must begin with https:// or http://");
   }
   for (const std::string_view name : {"tls-server-name", "proxy-url"}) {
     if (FindMember(cluster, name) == nullptr) continue;
@@ -144,8 +144,8 @@ absl::Status ReadUser(const Config& config, const nlohmann::json& user,
     if (FindMember(user, name) == nullptr) continue;
     return Invalid(config.path,
                    absl::StrCat(name,
-                                " is not supported; write a token into a copy: "
-                                "kubectl create token prints one"));
+                                " is not supported; copy the file, and put a "
+                                "token from kubectl create token in it"));
   }
   absl::StatusOr<std::string> certificate =
       config.DataOf(user, "client-certificate");

@@ -160,7 +160,7 @@ Finding JudgeBody(const KubernetesObject& object, const nlohmann::json& body) {
                        : absl::StrCat(TextOf(*found, "type"), " is ", status);
   if (IsOutdated(body)) {
     return {.detail =
-                absl::StrCat(detail, ", of an older generation of the object"),
+                absl::StrCat(detail, ", for an older generation of the object"),
             .unmet = true};
   }
   if (absl::EqualsIgnoreCase(status, object.status)) {
@@ -191,7 +191,7 @@ absl::StatusOr<KubernetesObject> KubernetesObject::Parse(
   const std::vector<std::string_view> parts =
       absl::StrSplit(kind_and_name, absl::MaxSplits('/', 1));
   if (parts.size() < 2 || !IsKubernetesName(parts[1])) {
-    return absl::InvalidArgumentError("not KIND/NAME");
+    return absl::InvalidArgumentError("it must be KIND/NAME");
   }
   KubernetesObject object;
   object.name = std::string(parts[1]);
@@ -217,7 +217,7 @@ absl::StatusOr<KubernetesObject> KubernetesObject::Parse(
   }
   if (condition.empty()) {
     return absl::InvalidArgumentError(
-        "this kind has no usual condition, name one");
+        "this kind has no default condition; name one, as in ?condition=Ready");
   }
   const std::vector<std::string_view> wanted =
       absl::StrSplit(condition, absl::MaxSplits('=', 1));
@@ -243,7 +243,7 @@ Finding JudgeKubernetesObject(const KubernetesObject& object,
   if (!body.ok() || FindString(*body, "kind") == nullptr) {
     return {.status = PollStatus::kServerError,
             .detail = absl::StrCat("HTTP ", answer.status,
-                                   ", and not an answer of an API server"),
+                                   ", but not a response from an API server"),
             .hint = "is this the address of the API server?"};
   }
   if (answer.status == 200) return JudgeBody(object, *body);
@@ -253,8 +253,9 @@ Finding JudgeKubernetesObject(const KubernetesObject& object,
   }
   return {.status = PollStatus::kFailed,
           .detail = absl::StrCat("HTTP ", answer.status, ": ", message),
-          .hint = answer.status == 403 ? "the user may not get this object"
-                                       : "the credentials are not accepted"};
+          .hint = answer.status == 403
+                      ? "this user is not allowed to get the object"
+                      : "the credentials are not accepted"};
 }
 
 }  // namespace waiter::cli

@@ -51,13 +51,13 @@ absl::Status ParseDocker(std::string_view rest, const Scheme& scheme,
   };
   if (name.empty() || !is_alnum(name[0]) ||
       !std::all_of(name.begin(), name.end(), IsLabelCharacter)) {
-    return InvalidForm("no name of a container", scheme);
+    return InvalidForm("not a container's name", scheme);
   }
   if (condition.empty()) return absl::OkStatus();
   container.parameters.emplace_back("condition", condition);
   return condition == "done"
              ? absl::OkStatus()
-             : Invalid("a container has the condition done, and no other");
+             : Invalid("the only condition of a container is done");
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeDocker(const Target& target,
@@ -98,7 +98,7 @@ absl::Status ParseKubernetes(std::string_view rest, const Scheme& scheme,
   }
   const std::string_view name = named.Parameter("namespace");
   if (!name.empty() && !IsKubernetesName(name)) {
-    return InvalidForm("not a name of a namespace", scheme);
+    return InvalidForm("not a valid namespace", scheme);
   }
   const absl::StatusOr<KubernetesObject> object = ObjectOf(named);
   return object.ok()
@@ -134,9 +134,9 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeKubernetes(const Target& target,
 constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "docker",
      .form = "`docker:CONTAINER[?condition=done]`",
-     .ready_when = "the container runs and, if it has a health check, is "
+     .ready_when = "the container is running and, if it has a health check, "
                    "healthy; with `condition=done`, it has exited with 0; for "
-                   "Podman set `DOCKER_HOST`",
+                   "Podman, set `DOCKER_HOST`",
      .brief = "docker:NAME",
      .example = "docker:web",
      .may_be_host = true,
@@ -144,10 +144,9 @@ constexpr auto kSchemes = std::to_array<Scheme>({
      .make = MakeDocker},
     {.name = "kubernetes",
      .form = "`kubernetes:KIND/NAME[?condition=Ready]`",
-     .ready_when =
-         "the object has the condition; `condition=Ready=False` asks for "
-         "another status, `condition=Succeeded` whether a pod has exited with "
-         "0, and `&namespace=NAME` for another namespace",
+     .ready_when = "the object has the condition; `condition=Ready=False` "
+                   "requires another status, `condition=Succeeded` that a pod "
+                   "has exited with 0; `&namespace=NAME` chooses the namespace",
      .brief = "kubernetes:KIND/NAME",
      .example = "kubernetes:pod/web?condition=Ready",
      .may_be_host = true,

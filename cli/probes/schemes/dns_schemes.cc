@@ -50,7 +50,8 @@ absl::Status ReadNameServer(std::string_view text, const Scheme& scheme,
                                 "as in server=10.0.0.2 or server=10.0.0.2:53"));
   }
   if (target.type.empty()) {
-    return InvalidForm("a server needs a type of records to ask for", scheme);
+    return InvalidForm("server= needs a type, as in ?type=A&server=10.0.0.2",
+                       scheme);
   }
   target.server = server->host;
   target.port = server->port;
@@ -69,7 +70,7 @@ absl::Status ParseDns(std::string_view rest, const Scheme& scheme,
   }
   const std::string_view type = parameters[0].value;
   const std::string_view server = parameters[2].value;
-  if (dns.name.empty()) return InvalidForm("no name", scheme);
+  if (dns.name.empty()) return InvalidForm("the name is missing", scheme);
   if (dns.name.size() > kLongestHost) {
     return InvalidForm("the name is longer than 253 characters", scheme);
   }
@@ -101,10 +102,9 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeDns(const Target& target,
 constexpr std::array<Scheme, 1> kSchemes = {{
     {.name = "dns",
      .form = "`dns:NAME[?type=MX]`",
-     .ready_when =
-         "the name has an address, or a record of that type; "
-         "`&value=mx.example.com` asks for a certain one, and "
-         "`&server=10.0.0.2[:53]` another name server than the system's",
+     .ready_when = "the name has an address, or a record of the type; "
+                   "`&value=mx.example.com` requires that record, and "
+                   "`&server=10.0.0.2[:53]` asks another name server",
      .brief = "dns:NAME",
      .example = "dns:example.com?type=MX",
      .parse = ParseDns,

@@ -73,7 +73,8 @@ absl::StatusOr<std::string> EncodedUser(const UrlParts& parts,
   if (std::any_of(login.begin(), login.end(), [](char c) {
         return absl::ascii_iscntrl(static_cast<unsigned char>(c));
       })) {
-    return InvalidForm("a control character in user or password", scheme);
+    return InvalidForm("the user or password contains a control character",
+                       scheme);
   }
   if (!parts.has_user) return "";
   return absl::StrCat(PercentEncoded(parts.user),
@@ -94,7 +95,7 @@ absl::Status ParseHttpUnix(std::string_view rest, const Scheme& scheme,
                        scheme);
   }
   if (parts->authority.empty()) {
-    return InvalidForm("no path of a socket, in which / must be written as %2F",
+    return InvalidForm("the socket's path is missing; write / in it as %2F",
                        scheme);
   }
   return ReadHttpOverSocket(PercentDecoded(parts->authority), *user,
@@ -123,7 +124,7 @@ absl::Status ReadHttpWithSocket(std::string_view rest, Target& target) {
                             .parse = nullptr,
                             .make = nullptr};
   if (colon == std::string_view::npos) {
-    return InvalidForm("no : after the path of the socket", kForm);
+    return InvalidForm("a : is missing after the socket's path", kForm);
   }
   return ReadHttpOverSocket(rest.substr(0, colon), /*user=*/"",
                             rest.substr(colon + 1), kForm, target);
@@ -205,7 +206,7 @@ Finding JudgeWs(const HttpOptions& options, const HttpAnswer& answer,
   if (finding.status != PollStatus::kSuccess) return finding;
   if (answer.header("Sec-WebSocket-Accept") != kAccept) {
     return {.status = PollStatus::kServerError,
-            .detail = "HTTP 101, but not to speak WebSocket"};
+            .detail = "HTTP 101, but the upgrade is not to WebSocket"};
   }
   finding.detail = "upgrade accepted";
   return finding;
@@ -227,18 +228,18 @@ absl::Status ParseGrpc(std::string_view rest, const Scheme& scheme,
   absl::StatusOr<UrlParts> parts = ReadUrl(rest, scheme);
   if (!parts.ok()) return parts.status();
   if (parts->has_user) {
-    return InvalidForm("no user or password is needed", scheme);
+    return InvalidForm("leave out the user and password", scheme);
   }
   std::string_view service = parts->path;
   if (service.find_first_of("?#") != std::string_view::npos) {
-    return InvalidForm("a service has no parameters", scheme);
+    return InvalidForm("a service takes no parameters; leave them out", scheme);
   }
   absl::ConsumePrefix(&service, "/");
   GrpcTarget& grpc = target.what.emplace<GrpcTarget>();
   grpc.service = PercentDecoded(service);
   if (std::any_of(grpc.service.begin(), grpc.service.end(), IsBlankOrControl) ||
       ToUtf8(grpc.service) != grpc.service) {
-    return InvalidForm("not a name of a service", scheme);
+    return InvalidForm("not a valid service name", scheme);
   }
   grpc.url = absl::StrCat(scheme.name == "grpcs" ? "https://" : "http://",
                           parts->authority);
@@ -262,9 +263,8 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeGrpc(const Target& target,
 constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "http",
      .form = "`http://HOST/PATH`, `https://...`",
-     .ready_when =
-         "the answer has a status of 200 to 299, or what `--status`, `--json`, "
-         "`--body-regex` and `--expect-header` ask for",
+     .ready_when = "the status is 200 to 299, or the answer meets `--status`, "
+                   "`--json`, `--body-regex` and `--expect-header`",
      .brief = "http[s]://HOST/PATH",
      .example = "http://localhost:8080/health",
      .port = 80,
@@ -279,8 +279,8 @@ constexpr auto kSchemes = std::to_array<Scheme>({
      .make = MakeRequest},
     {.name = "http+unix",
      .form = "`http+unix://SOCKET/PATH`",
-     .ready_when = "the same over a Unix socket, whose path has `%2F` for `/`; "
-                   "also `http://unix:SOCKET:/PATH`",
+     .ready_when = "the same over a Unix socket; write `/` in SOCKET as `%2F`, "
+                   "or use `http://unix:SOCKET:/PATH`",
      .example = "http+unix://%2Frun%2Fapp.sock/health",
      .flags = RequestFlags::kAll,
      .parse = ParseHttpUnix,
@@ -301,9 +301,8 @@ constexpr auto kSchemes = std::to_array<Scheme>({
      .make = MakeWs},
     {.name = "grpc",
      .form = "`grpc://HOST:PORT[/SERVICE]`, `grpcs://...`",
-     .ready_when =
-         "the health service of gRPC (`grpc.health.v1.Health`) says `SERVING`; "
-         "`grpcs:` is with TLS, at port 443 unless it has one",
+     .ready_when = "gRPC's health service (`grpc.health.v1.Health`) says "
+                   "`SERVING`; `grpcs:` uses TLS, and port 443 by default",
      .example = "grpc://localhost:50051",
      .flags = RequestFlags::kTrust,
      .parse = ParseGrpc,

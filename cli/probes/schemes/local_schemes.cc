@@ -82,7 +82,7 @@ absl::Status ParseLog(std::string_view rest, const Scheme& scheme,
   const std::string match = PercentDecoded(parameters[0].value);
   const std::string_view count =
       parameters[1].value.empty() ? "1" : parameters[1].value;
-  if (match.empty()) return InvalidForm("no match", scheme);
+  if (match.empty()) return InvalidForm("match is missing", scheme);
   if (const auto regex = TextRegex::Parse(match); !regex.ok()) {
     return Invalid(
         absl::StrCat("match=", match, ": ", regex.status().message()));
@@ -122,7 +122,7 @@ absl::Status ParseSystemd(std::string_view rest, const Scheme& scheme,
     return IsLabelCharacter(c) || absl::StrContains(":@\\", c);
   });
   if (rest.empty() || !is_valid) {
-    return InvalidForm("no name of a unit", scheme);
+    return InvalidForm("not a unit's name", scheme);
   }
   constexpr std::array<std::string_view, 11> kTypes = {
       ".service", ".socket", ".device", ".mount", ".automount", ".swap",
@@ -162,7 +162,7 @@ absl::Status ParsePid(std::string_view rest, const Scheme& scheme,
   return IsDigits(rest) && absl::SimpleAtoi(rest, &process.pid) &&
                  process.pid >= 1
              ? absl::OkStatus()
-             : InvalidForm("the process number must be from 1 to 2147483647",
+             : InvalidForm("the process ID must be from 1 to 2147483647",
                            scheme);
 }
 
@@ -175,7 +175,7 @@ absl::Status ParseExec(std::string_view rest, const Scheme& scheme,
                        Target& target) {
   target.what = NamedTarget{.name = std::string(rest)};
   return absl::StripAsciiWhitespace(rest).empty()
-             ? InvalidForm("no shell command", scheme)
+             ? InvalidForm("the shell command is missing", scheme)
              : absl::OkStatus();
 }
 
@@ -192,24 +192,24 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeExec(const Target& target,
 constexpr auto kSchemes = std::to_array<Scheme>({
     {.name = "file",
      .form = "`file:PATH[?stable=2s]`",
-     .ready_when = "the file exists, and has not changed for that long; `%3F` "
-                   "in PATH is `?`, `%25` is `%`",
+     .ready_when = "the file exists and, with `stable`, has not changed for "
+                   "that long; in PATH, write `?` as `%3F` and `%` as `%25`",
      .brief = "file:PATH",
      .example = "file:build/app.o?stable=2s",
      .parse = ParseFile,
      .make = MakeFile},
     {.name = "log",
      .form = "`log:FILE?match=REGEX[&count=2]`",
-     .ready_when =
-         "that many lines match, one if there is no count; the file may grow, "
-         "be rotated, and be cut; `%26` in REGEX is `&`, `%25` is `%`",
+     .ready_when = "at least `count` lines match, by default 1; the file may "
+                   "grow, rotate and be truncated; in REGEX, write `&` as "
+                   "`%26` and `%` as `%25`",
      .brief = "log:FILE",
      .example = "log:app.log?match=ready&count=2",
      .parse = ParseLog,
      .make = MakeLog},
     {.name = "systemd",
      .form = "`systemd:UNIT`",
-     .ready_when = "the unit is active, or reloads; `systemd:nginx` is "
+     .ready_when = "the unit is active or reloading; `systemd:nginx` is "
                    "`nginx.service`",
      .brief = "systemd:UNIT",
      .example = "systemd:nginx.service",
@@ -217,7 +217,7 @@ constexpr auto kSchemes = std::to_array<Scheme>({
      .make = MakeSystemd},
     {.name = "pid",
      .form = "`pid:NUMBER`",
-     .ready_when = "the process runs",
+     .ready_when = "the process is running",
      .brief = "pid:N",
      .example = "pid:4711",
      .parse = ParsePid,

@@ -56,7 +56,7 @@ absl::Status ParseTcp(std::string_view rest, const Scheme& scheme,
       ServerTarget{.host = std::move(parts->host), .port = parts->port};
   if (parts->path.empty() && !parts->has_user) return absl::OkStatus();
   return Invalid(absl::StrCat(parts->path.empty()
-                                  ? "no user or password is needed"
+                                  ? "leave out the user and password"
                                   : "nothing may follow host and port",
                               "; write it as tcp://", parts->authority));
 }
@@ -134,9 +134,8 @@ absl::Status ParseRedis(std::string_view rest, const Scheme& scheme,
   if (status.ok()) status = ReadLogin(*parts, scheme, server);
   if (!status.ok()) return status;
   const std::string_view cluster = server.Option("cluster");
-  return cluster.empty() || cluster == "ok"
-             ? absl::OkStatus()
-             : Invalid("a cluster can be awaited as cluster=ok only");
+  return cluster.empty() || cluster == "ok" ? absl::OkStatus()
+                                            : Invalid("cluster must be ok");
 }
 
 // A host that is a folder means the socket that PostgreSQL has there.
@@ -150,7 +149,7 @@ absl::Status ParsePostgres(std::string_view rest, const Scheme& scheme,
   server.more_hosts = std::move(parts->more_hosts);
   if (!status.ok() || !absl::StartsWith(server.host, "/")) return status;
   if (!server.more_hosts.empty()) {
-    return Invalid("several hosts must not be paths");
+    return Invalid("in a list of hosts, none may be a path");
   }
   server.socket = absl::StrCat(server.host, "/.s.PGSQL.", server.port);
   server.host.clear();
@@ -241,8 +240,9 @@ constexpr std::array<Scheme, 2> kSocketSchemes = {{
 constexpr auto kServerSchemes = std::to_array<Scheme>({
     {.name = "redis",
      .form = "`redis://HOST[:6379][/DB][?key=NAME]`",
-     .ready_when = "the server answers `PING` and has loaded its data, and has "
-                   "the key; `?cluster=ok` asks whether its cluster is up",
+     .ready_when =
+         "the server answers `PING`, has loaded its data and, with `key`, has "
+         "the key; `?cluster=ok` requires that its cluster is up",
      .example = "redis://localhost:6379",
      .port = 6379,
      .takes_driver = true,
@@ -258,7 +258,7 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .make = MakeWithoutTls},
     {.name = "postgres",
      .form = "`postgres://HOST[:5432][,HOST...]`",
-     .ready_when = "the server, or one of them, accepts log-ins",
+     .ready_when = "the server, or one of them, accepts logins",
      .example = "postgres://localhost:5432",
      .port = 5432,
      .takes_driver = true,
@@ -272,7 +272,7 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .make = MakePostgres},
     {.name = "mysql",
      .form = "`mysql://HOST[:3306]`",
-     .ready_when = "the server accepts log-ins",
+     .ready_when = "the server accepts logins",
      .example = "mysql://localhost:3306",
      .port = 3306,
      .takes_driver = true,
@@ -286,8 +286,8 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .make = MakeMysql},
     {.name = "amqp",
      .form = "`amqp://HOST[:5672]`",
-     .ready_when = "the broker, such as RabbitMQ, starts to negotiate; for "
-                   "`amqps:` as `rediss:`",
+     .ready_when = "the broker, such as RabbitMQ, starts to negotiate; "
+                   "`amqps:` is checked as `rediss:` is",
      .example = "amqp://localhost:5672",
      .port = 5672,
      .parse = ParseServer,
@@ -330,9 +330,8 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .make = MakeServer<NewNatsConversation>},
     {.name = "mqtt",
      .form = "`mqtt://HOST[:1883]`",
-     .ready_when =
-         "the broker answers `CONNECT`, or refuses a client without a "
-         "login; for `mqtts:` as `rediss:`",
+     .ready_when = "the broker answers `CONNECT`, or refuses a client without "
+                   "a login; `mqtts:` is checked as `rediss:` is",
      .example = "mqtt://localhost:1883",
      .port = 1883,
      .parse = ParseServer,

@@ -82,7 +82,7 @@ Finding Refused(std::string_view message) {
   if (StrContains(message, "does not exist") ||
       StrContains(message, "authentication failed") ||
       StrContains(message, "no password supplied")) {
-    finding.hint = "are user, password and database of the URL right?";
+    finding.hint = "are the URL's user, password and database right?";
   }
   return finding;
 }
@@ -128,7 +128,7 @@ class PostgresLoginProbe : public BlockingProbe {
 
   Finding Hanging(absl::Duration timeout) const override {
     return {.status = PollStatus::kServerError,
-            .detail = absl::StrCat("no end of the login within ",
+            .detail = absl::StrCat("login not finished within ",
                                    absl::FormatDuration(timeout))};
   }
 

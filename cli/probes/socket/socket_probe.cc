@@ -81,9 +81,9 @@ void SocketProbe::Start(const PollContext& /*context*/, Done done) {
 
 void SocketProbe::TimeOut(absl::Duration timeout) {
   if (connection_.socket && conversation_ == nullptr) {
-    return Finish({.detail = absl::StrCat("connected to ", connection_.peer,
-                                          ", which is too late to hold it "
-                                          "open")});
+    return Finish(
+        {.detail = absl::StrCat("connected to ", connection_.peer,
+                                ", too late for the time of --hold-open")});
   }
   if (conversation_ == nullptr) return Finish(connector_.TimeOut(timeout));
   const std::string_view awaited = conversation_->Awaited();
@@ -130,7 +130,7 @@ void SocketProbe::Hold() {
     Finish(
         {.detail = absl::StrCat("connected to ", connection_.peer, ", ", end,
                                 " within ", absl::FormatDuration(hold_open_)),
-         .hint = "is it a proxy that has nothing behind it?"});
+         .hint = "is it a proxy with no server behind it?"});
   });
 }
 

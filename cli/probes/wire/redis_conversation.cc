@@ -160,7 +160,7 @@ class RedisConversation : public Conversation {
     return {.finding =
                 Finding{.detail = absl::StrCat("Redis refuses the login: ",
                                                Excerpt(reply.text)),
-                        .hint = "are user and password of the URL right?"}};
+                        .hint = "are the URL's user and password right?"}};
   }
 
   Step OnPing(const Reply& reply) {

@@ -374,12 +374,12 @@ TEST(WaitRequestTest, BadArgumentsAreNamed) {
   ASSERT_TRUE(allowed.Add("http,tcp").ok());
   for (const auto& [arguments, error] :
        std::vector<std::pair<std::string, std::string>>{
-           {"[]", "the arguments are no object"},
+           {"[]", "the arguments must be an object"},
            {"{}", "targets: give 1 to 100 targets"},
            {R"({"targets":[]})", "targets: give 1 to 100 targets"},
            {R"({"targets":"tcp://h:1"})", "targets: give 1 to 100 targets"},
-           {R"({"targets":[1]})", "targets: each must be a text"},
-           {R"({"targets":["--allow=exec"]})", "does not begin with -"},
+           {R"({"targets":[1]})", "targets: each must be a string"},
+           {R"({"targets":["--allow=exec"]})", "must not begin with -"},
            {R"({"targets":["exec:rm -rf x"]})",
             "exec is not allowed; to allow it, start this server with "
             "--allow=exec"},
@@ -387,13 +387,13 @@ TEST(WaitRequestTest, BadArgumentsAreNamed) {
            {R"({"targets":["x=unix:/s"]})", "unix is not allowed"},
            {R"({"targets":["tcp://h:1"],"slice":"1h"})", "at most 10m"},
            {R"({"targets":["tcp://h:1"],"slice":5})",
-            "slice: it must be a text"},
+            "slice: it must be a string"},
            {R"({"targets":["tcp://h:1"],"any":"yes"})",
             "any: it must be true or false"},
            {R"({"targets":["tcp://h:1"],"at_least":-1})",
             "at_least: it must be a whole number"},
            {R"({"targets":["tcp://h:1"],"header":"a: b"})",
-            "there is no argument header"},
+            "unknown argument header"},
            {R"({"targets":["tcp://h:1"],"json":"env.HOME == \"x\""})",
             "json: it must not use env"},
            {R"({"targets":["tcp://h:1"],"json":["$ENV.HOME"]})",

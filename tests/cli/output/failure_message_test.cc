@@ -53,7 +53,7 @@ void PlayToDeadline(PlayedRun& run) {
   run.Start();
   for (int i = 1; i <= 97; ++i) {
     run.Poll(0, i * 3 * kSecond,
-             {.detail = "refused", .hint = "nothing listens there"});
+             {.detail = "refused", .hint = "nothing is listening there"});
   }
   run.LastPoll(1, 299 * kSecond, {.status = PollStatus::kSuccess});
   run.state.elapsed = absl::Minutes(5);
@@ -69,7 +69,7 @@ TEST(FailureMessageTest, MessageNamesTheUnreadyTargetsAndWhy) {
             "reached\n"
             "  db  tcp://127.0.0.1:5432  NOT_READY: refused (97 polls: 97 not "
             "ready; last 9s ago)\n"
-            "      nothing listens there\n");
+            "      nothing is listening there\n");
 }
 
 TEST(FailureMessageTest, OneLineHasTheReasonAndTheLastFinding) {
@@ -133,7 +133,7 @@ TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
       {{"db"},
        [](RunState& run) { run.targets[0].reason = StopReason::kFailed; },
        {1, "failed"},
-       "db was not ready after 3s of 5m, as it failed for good"},
+       "db was not ready after 3s of 5m, because it failed permanently"},
       {{"db"},
        [](RunState& run) { run.targets[0].reason = StopReason::kDelaySource; },
        {1, "failed"},
@@ -141,8 +141,8 @@ TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
       {{"a", "b"},
        [](RunState& run) { run.targets[0].reason = StopReason::kFailed; },
        {1, "failed"},
-       "2 of 2 targets were not ready after 3s of 5m, as 1 target failed for "
-       "good"},
+       "2 of 2 targets were not ready after 3s of 5m, because 1 target "
+       "failed permanently"},
       {{"db"},
        nothing,
        {1, "guard", "process 7 is\ngone"},

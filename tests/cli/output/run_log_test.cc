@@ -52,19 +52,21 @@ TEST(RunLogTest, ErrorNamesTheLine) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"\n\nx", "log:3: at byte 0: invalid literal"},
       {"[]", "log:1: not a JSON object"},
-      {"{}", "log:1: no \"event\""},
+      {"{}", "log:1: \"event\" is missing"},
       {R"({"event":1})", "log:1: \"event\" is not a string"},
-      {R"({"event":"poll"})", "log:1: no \"elapsed_ms\""},
-      {R"({"v":2,"event":"poll"})", "log:1: version 2 is not known, only 1"},
+      {R"({"event":"poll"})", "log:1: \"elapsed_ms\" is missing"},
+      {R"({"v":2,"event":"poll"})",
+       "log:1: version 2 is unknown; this program reads version 1"},
       {R"({"event":"x","elapsed_ms":-1})",
        "log:1: \"elapsed_ms\" is not a number from 0 to 3.15576e+12"},
-      {R"({"event":"poll","elapsed_ms":1})", "log:1: no \"target\""},
+      {R"({"event":"poll","elapsed_ms":1})", "log:1: \"target\" is missing"},
       {R"({"event":"poll","elapsed_ms":1,"target":"a","class":"ready"})",
-       "log:1: \"class\" is none of SUCCESS, NOT_READY, THROTTLED, "
-       "SERVER_ERROR and FATAL"},
+       "log:1: \"class\" must be SUCCESS, NOT_READY, THROTTLED, "
+       "SERVER_ERROR or FATAL"},
       {R"({"event":"poll","elapsed_ms":1,"target":"a","class":"FATAL","attempt":0})",
        "log:1: \"attempt\" is not a number from 1 to 1e+15"},
-      {R"({"event":"summary","elapsed_ms":1})", "log:1: no \"exit_code\""},
+      {R"({"event":"summary","elapsed_ms":1})",
+       "log:1: \"exit_code\" is missing"},
   };
   for (const auto& [text, message] : cases) {
     const absl::Status status = ParseRunLog(text, "log").status();

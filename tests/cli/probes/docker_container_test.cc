@@ -58,7 +58,7 @@ TEST(DockerContainerTest, EachStateHasItsClass) {
   constexpr PollStatus kFailed = PollStatus::kFailed;
   constexpr std::string_view kLogs = "see docker logs web";
   constexpr std::string_view kStaysDown =
-      "nothing starts it again, by its restart policy; see docker logs web";
+      "its restart policy does not start it again; see docker logs web";
   const std::vector<StateRow> rows = {
       {R"("Status":"running","Running":true)", kSuccess, "running"},
       {R"("Status":"running","Health":{"Status":"none"})", kSuccess, "running"},
@@ -98,7 +98,8 @@ TEST(DockerContainerTest, EachStateHasItsClass) {
       {R"("Status":"exited","ExitCode":127,"Error":"exec: not found")", kFailed,
        "exited with code 127: exec: not found", true, kStaysDown},
       {R"("Status":"exited","ExitCode":0)", kFailed, "exited with code 0", true,
-       "it is done: docker:web?condition=done waits for that"},
+       "the container has finished: docker:web?condition=done waits for its "
+       "exit"},
       {R"("Status":"exited","ExitCode":1.5)", kFailed, "exited", true,
        kStaysDown},
       {R"("Status":"exited","ExitCode":1e300)", kFailed, "exited", true,
@@ -185,7 +186,7 @@ TEST(DockerContainerTest, OtherAnswersAreErrors) {
     const Finding finding = Judge(body);
     EXPECT_EQ(finding.status, PollStatus::kServerError) << body;
     EXPECT_THAT(finding.detail,
-                StartsWith("not an answer of Docker's engine: "));
+                StartsWith("not a response from Docker's engine: "));
     EXPECT_FALSE(finding.absent);
   }
   const std::string deep(100'000, '[');

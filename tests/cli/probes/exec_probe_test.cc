@@ -250,9 +250,10 @@ TEST(ProbeAnswerTest, AnswerIsAJsonLineWithWaiterInIt) {
     std::string detail;
   };
   constexpr PollStatus kBroken = PollStatus::kServerError;
-  const std::string broken = "broken answer of the probe: ";
+  const std::string broken = "invalid answer from the probe: ";
   const std::string words =
-      "\"waiter\" is none of success, not-ready, throttled, error and failed";
+      "\"waiter\" must be one of success, not-ready, throttled, error and "
+      "failed";
   const std::vector<Case> cases = {
       {"", std::nullopt, ""},
       {"waiter", std::nullopt, ""},

@@ -92,7 +92,7 @@ TEST(GrpcHealthTest, StatusOfAMessageIsFound) {
   constexpr PollStatus kNotReady = PollStatus::kNotReady;
   constexpr PollStatus kServerError = PollStatus::kServerError;
   constexpr std::string_view kInvalid =
-      "not a valid answer of gRPC: the message is not a HealthCheckResponse";
+      "not a valid gRPC response: the message is not a HealthCheckResponse";
   const std::string big(10, '\xff');
   const std::vector<MessageRow> rows = {
       {"serving", "\x08\x01"s, PollStatus::kSuccess, "SERVING"},
@@ -100,7 +100,7 @@ TEST(GrpcHealthTest, StatusOfAMessageIsFound) {
       {"unknown", "\x08\x00"s, kNotReady, "UNKNOWN"},
       {"the default", "", kNotReady, "UNKNOWN"},
       {"no such service", "\x08\x03"s, kNotReady,
-       "the server knows no service a.B"},
+       "the server does not know service a.B"},
       {"a newer status", "\x08\x04"s, kNotReady, "unknown status 4"},
       {"a number with more bytes than it needs", "\x08\x81\x80\x00"s,
        PollStatus::kSuccess, "SERVING"},
@@ -135,7 +135,8 @@ TEST(GrpcHealthTest, StatusOfAMessageIsFound) {
     const Finding finding = Judge(AnswerOf(Framed(row.message)), "a.B");
     EXPECT_EQ(finding.status, row.found) << PollStatusName(finding.status);
     EXPECT_EQ(finding.detail, row.detail);
-    EXPECT_EQ(finding.absent, row.detail == "the server knows no service a.B");
+    EXPECT_EQ(finding.absent,
+              row.detail == "the server does not know service a.B");
   }
 }
 
@@ -153,7 +154,7 @@ TEST(GrpcHealthTest, BodyIsOneWholeMessage) {
   for (const auto& [body, what] : rows) {
     const Finding finding = Judge(AnswerOf(body));
     EXPECT_EQ(finding.status, PollStatus::kServerError);
-    EXPECT_THAT(finding.detail, StartsWith("not a valid answer of gRPC: "));
+    EXPECT_THAT(finding.detail, StartsWith("not a valid gRPC response: "));
     EXPECT_THAT(finding.detail, HasSubstr(std::string(what)));
   }
   HttpAnswer cut = AnswerOf(Framed("\x08\x01"));
@@ -176,7 +177,7 @@ TEST(GrpcHealthTest, EachStatusOfGrpcHasItsClass) {
       {"2", kServerError, "gRPC status 2 UNKNOWN: why"},
       {"3", kServerError, "gRPC status 3 INVALID_ARGUMENT: why"},
       {"4", kServerError, "gRPC status 4 DEADLINE_EXCEEDED: why"},
-      {"5", kNotReady, "the server knows no service a.B"},
+      {"5", kNotReady, "the server does not know service a.B"},
       {"6", kServerError, "gRPC status 6 ALREADY_EXISTS: why"},
       {"7", kFailed, "gRPC status 7 PERMISSION_DENIED: why"},
       {"8", PollStatus::kThrottled, "gRPC status 8 RESOURCE_EXHAUSTED: why"},
@@ -191,13 +192,13 @@ TEST(GrpcHealthTest, EachStatusOfGrpcHasItsClass) {
       {"17", kServerError, "gRPC status 17 UNKNOWN: why"},
       {"2147483647", kServerError, "gRPC status 2147483647 UNKNOWN: why"},
       {"2147483648", kServerError,
-       "not a valid answer of gRPC: grpc-status is not a number"},
+       "not a valid gRPC response: grpc-status is not a number"},
       {"", kServerError,
-       "not a valid answer of gRPC: grpc-status is not a number"},
+       "not a valid gRPC response: grpc-status is not a number"},
       {"-1", kServerError,
-       "not a valid answer of gRPC: grpc-status is not a number"},
+       "not a valid gRPC response: grpc-status is not a number"},
       {"0x0", kServerError,
-       "not a valid answer of gRPC: grpc-status is not a number"},
+       "not a valid gRPC response: grpc-status is not a number"},
   };
   for (const CodeRow& row : rows) {
     SCOPED_TRACE(row.code);
@@ -241,7 +242,7 @@ TEST(GrpcHealthTest, AnswerWithoutAStatusOfGrpcIsNoSuccess) {
     answer.status = status;
     const Finding finding = Judge(answer);
     EXPECT_EQ(finding.status, PollStatus::kServerError);
-    EXPECT_THAT(finding.detail, HasSubstr("which is no answer of gRPC"));
+    EXPECT_THAT(finding.detail, HasSubstr("which is not a gRPC response"));
   }
   answer.status = 404;
   EXPECT_EQ(Judge(answer).status, PollStatus::kNotReady);
@@ -251,7 +252,7 @@ TEST(GrpcHealthTest, AnswerWithoutAStatusOfGrpcIsNoSuccess) {
   answer.status = 401;
   EXPECT_EQ(Judge(answer).status, PollStatus::kFailed);
   EXPECT_EQ(Judge(answer).hint,
-            "is the port right? http:// asks servers without gRPC")
+            "is the port right? For a server without gRPC, use http://")
       << "no flag of http targets";
 }
 

@@ -668,7 +668,7 @@ TEST_F(HttpProbeTest, RedirectStaysOnTheSocket) {
   EXPECT_EQ(finding.status, PollStatus::kServerError);
   EXPECT_EQ(finding.detail,
             absl::StrCat("redirected to ", server_.Url(""),
-                         ", to which the socket does not lead"));
+                         ", which the Unix socket does not reach"));
   EXPECT_THAT(server.requests(),
               ElementsAre(StartsWith("GET /a "), StartsWith("GET /b "),
                           StartsWith("GET /c ")));
@@ -676,11 +676,11 @@ TEST_F(HttpProbeTest, RedirectStaysOnTheSocket) {
 
   HttpServer to_tls(loop_, absl::StrCat(socket, ".tls"));
   to_tls.Play({"HTTP/1.1 302 Found\r\nLocation: https://localhost/\r\n\r\n"});
-  EXPECT_EQ(Poll({.url = "http://localhost/a",
-                  .socket = absl::StrCat(socket, ".tls")})
-                .detail,
-            "redirected to https://localhost, to which the socket does not "
-            "lead");
+  EXPECT_EQ(
+      Poll(
+          {.url = "http://localhost/a", .socket = absl::StrCat(socket, ".tls")})
+          .detail,
+      "redirected to https://localhost, which the Unix socket does not reach");
   unlink(absl::StrCat(socket, ".tls").c_str());
 }
 
@@ -769,7 +769,7 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
   const Finding without = poll(
       {settings + headers + Frame(kData, kEndStream, "\0\0\0\0\x02\x08\x01"s)});
   EXPECT_EQ(without.status, PollStatus::kServerError);
-  EXPECT_EQ(without.detail, "HTTP 200, which is no answer of gRPC");
+  EXPECT_EQ(without.detail, "HTTP 200, which is not a gRPC response");
 
   // An error is never an answer, even after valid frames.
   for (const std::string& bytes :
@@ -796,7 +796,7 @@ TEST_F(HttpProbeTest, OtherProtocolsAreNotHttp2) {
     const Finding finding = Poll(
         HttpDestination{.url = server.Url("/"), .http2 = true}, "--data=a");
     EXPECT_EQ(finding.status, PollStatus::kServerError);
-    EXPECT_EQ(finding.detail, "connection ended without an answer of HTTP/2");
+    EXPECT_EQ(finding.detail, "connection closed without an HTTP/2 response");
   }
 }
 

@@ -174,7 +174,9 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
   EXPECT_EQ(strange.status, PollStatus::kServerError) << strange.detail;
   EXPECT_THAT(strange.detail, StartsWith("TLS: self"));
   EXPECT_THAT(strange.detail, HasSubstr("signed certificate"));
-  EXPECT_EQ(strange.hint, "certificate self-signed: --insecure or --ca-file");
+  EXPECT_EQ(
+      strange.hint,
+      "certificate self-signed: trust it with --ca-file, or use --insecure");
   EXPECT_FALSE(strange.absent);
 
   const Finding insecure = Poll(by_name, {.verify = false});
@@ -188,7 +190,7 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
   EXPECT_EQ(other.status, PollStatus::kServerError) << other.detail;
   EXPECT_THAT(other.detail, StartsWith("TLS: "));
   EXPECT_EQ(other.hint,
-            "the certificate is for another name: use that in the URL, or "
+            "the certificate is for another name: use that name in the URL, or "
             "--insecure");
 
   // An accepted certificate is not remembered.

@@ -70,12 +70,14 @@ TEST(HttpVerdictTest, EachStatusHasItsClass) {
       {202, "", kSuccess},
       {299, "", kSuccess},
       {302, "--no-redirect", kFailed, false,
-       "HTTP 302: --status 302 or no --no-redirect"},
+       "HTTP 302: accept it with --status=302, or remove --no-redirect"},
       {400, "", kFailed},
-      {401, "", kFailed, false, "HTTP 401: --header or --not-ready-on 401"},
-      {403, "", kFailed, false, "HTTP 403: --header or --not-ready-on 403"},
+      {401, "", kFailed, false,
+       "HTTP 401: log in with --header, or use --not-ready-on=401"},
+      {403, "", kFailed, false,
+       "HTTP 403: log in with --header, or use --not-ready-on=403"},
       {404, "", kNotReady, true},
-      {405, "", kFailed, false, "HTTP 405: --method"},
+      {405, "", kFailed, false, "HTTP 405: choose another --method"},
       {408, "", kNotReady},
       {409, "", kNotReady},
       {410, "", kFailed, true},
@@ -97,7 +99,7 @@ TEST(HttpVerdictTest, EachStatusHasItsClass) {
       {404, "--status=404", kSuccess},
       {503, "--status=503", kSuccess},
       {401, "--not-ready-on=401,403", kNotReady, false,
-       "HTTP 401: --header or --not-ready-on 401"},
+       "HTTP 401: log in with --header, or use --not-ready-on=401"},
       {500, "--not-ready-on=500-599", kNotReady},
       {429, "--not-ready-on=429", kNotReady},
       // An expected status wins.
@@ -301,7 +303,7 @@ TEST(HttpVerdictTest, TruncatedBodyIsJudgedByItsBeginning) {
             "HTTP 200, body, of which the first 1 MiB was read, does not match "
             "/DOWN/");
   EXPECT_EQ(JudgeHttp(OptionsOf("--json=.status"), answer, kNow).detail,
-            "HTTP 200, body is larger than 1 MiB, too much for JSON");
+            "HTTP 200, body is larger than 1 MiB, the limit for JSON");
 }
 
 struct ErrorRow {
@@ -320,16 +322,18 @@ TEST(HttpVerdictTest, MissingAnswerIsNotAFailure) {
       {Error::kTls, "TLS: alert", PollStatus::kServerError},
       {Error::kOptions, "no certificates in f", PollStatus::kFailed},
       {Error::kCertificate, "TLS: certificate has expired",
-       PollStatus::kServerError, false, "certificate expired: --insecure"},
+       PollStatus::kServerError, false,
+       "certificate expired: renew it, or use --insecure"},
       {Error::kCertificate, "TLS: self-signed certificate",
        PollStatus::kServerError, false,
-       "certificate self-signed: --insecure or --ca-file"},
+       "certificate self-signed: trust it with --ca-file, or use --insecure"},
       {Error::kCertificate, "TLS: self signed certificate",
        PollStatus::kServerError, false,
-       "certificate self-signed: --insecure or --ca-file"},
+       "certificate self-signed: trust it with --ca-file, or use --insecure"},
       {Error::kCertificate, "TLS: unable to get local issuer certificate",
        PollStatus::kServerError, false,
-       "certificate not trusted: --insecure or --ca-file"},
+       "certificate not trusted: name its authority with --ca-file, or use "
+       "--insecure"},
   };
   for (const ErrorRow& row : rows) {
     SCOPED_TRACE(row.text);
@@ -435,7 +439,7 @@ TEST(HttpVerdictTest, LinesOfABodyThatDoesNotEndMayDecide) {
         {"--body-regex=done --json=.a", "done\n", PollStatus::kServerError,
          kEndless},
         {"", "data: 1\n", PollStatus::kServerError, kEndless,
-         "a stream of events: --method=HEAD or --body-regex"}}) {
+         "for a stream of events, use --method=HEAD or --body-regex"}}) {
     HttpAnswer answer = AnswerOf(200);
     answer.stage = HttpStage::kReading;
     answer.headers = {{"Content-Type", "text/event-stream; charset=utf-8"}};

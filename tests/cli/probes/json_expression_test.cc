@@ -95,9 +95,8 @@ TEST(JsonExpressionTest, PathsNeedNoLibrary) {
 }
 
 TEST(JsonExpressionTest, ErrorsSayWhatAndWhere) {
-  EXPECT_EQ(
-      ErrorOf(".a = 1"),
-      "at character 4: here may stand ==, !=, <, <=, > or >=, or the end");
+  EXPECT_EQ(ErrorOf(".a = 1"),
+            "at character 4: expected ==, !=, <, <=, > or >=, or the end");
   EXPECT_THAT(ErrorOf(".a |= 1"), HasSubstr("at character 4: "));
   EXPECT_THAT(ErrorOf(R"(.a = "\"==")"), HasSubstr("at character 4: "));
   if (!HasJq()) GTEST_SKIP() << "no libjq here";

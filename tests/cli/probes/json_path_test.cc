@@ -90,26 +90,26 @@ TEST(JsonPathTest, ErrorNamesTheMistakeAndItsPosition) {
     std::string_view expression;
     std::string_view error;
   } kRows[] = {
-      {"", "at character 1: a path begins with a dot"},
-      {"status", "at character 1: a path begins with a dot"},
+      {"", "at character 1: a path must begin with a dot"},
+      {"status", "at character 1: a path must begin with a dot"},
       {"..a", "at character 2: a name is missing"},
       {".a.", "at character 4: a name is missing"},
-      {".a[", "at character 4: an index is a number"},
-      {".a[-1]", "at character 4: an index is a number"},
-      {".a[99999999999999999999]", "at character 4: an index is a number"},
+      {".a[", "at character 4: an index must be a number"},
+      {".a[-1]", "at character 4: an index must be a number"},
+      {".a[99999999999999999999]", "at character 4: an index must be a number"},
       {".a[1", "at character 5: ] is missing"},
       {R"(.a["b)", "at character 4: this quote is not closed"},
       {R"(."a\")", "at character 2: this quote is not closed"},
       {R"(."\q")", "at character 2: not a JSON string"},
-      {".a=1", "at character 3: here may stand =="},
-      {".a b", "at character 4: here may stand =="},
+      {".a=1", "at character 3: expected =="},
+      {".a b", "at character 4: expected =="},
       {".a==", "at character 5: a value is missing"},
       {".a == UP",
-       "at character 7: a value is a number, true, false, null, or "
-       "text in double quotes"},
-      {".a=='UP'", "text in double quotes"},
-      {".a==[1]", "at character 5: a value is a number"},
-      {".a==1 2", "at character 5: a value is a number"},
+       "at character 7: a value must be a number, true, false, null, or a "
+       "string in double quotes"},
+      {".a=='UP'", "a string in double quotes"},
+      {".a==[1]", "at character 5: a value must be a number"},
+      {".a==1 2", "at character 5: a value must be a number"},
       {R"(.a<"b")", "at character 4: only numbers"},
   };
   for (const auto& [expression, error] : kRows) {

@@ -112,7 +112,7 @@ TEST(KubernetesObjectTest, EachAnswerHasItsClass) {
             R"({"kind":"Deployment","metadata":{"generation":2},"status":{
                 "observedGeneration":1,"conditions":[
                 {"type":"Available","status":"True"}]}})",
-            kNotReady, "Available is True, of an older generation"},
+            kNotReady, "Available is True, for an older generation"},
            {"job/a", "",
             R"({"kind":"Job","status":{"conditions":[
                 {"type":"Failed","status":"True","message":"too often"}]}})",
@@ -129,9 +129,9 @@ TEST(KubernetesObjectTest, EachAnswerHasItsClass) {
            {"pod/web", "", R"({"kind":"Status","message":"no"})", kFailed,
             "HTTP 401: no", 401},
            {"pod/web", "", "<html>", PollStatus::kServerError,
-            "not an answer of an API server", 404},
+            "not a response from an API server", 404},
            {"pod/web", "", R"({"kind":1})", PollStatus::kServerError,
-            "not an answer of an API server"},
+            "not a response from an API server"},
            {"pod/web", "", "{}", PollStatus::kThrottled, "HTTP 429", 429},
            {"pod/web", "", "{}", PollStatus::kServerError, "HTTP 500", 500},
            {"pod/web", "",
@@ -232,7 +232,7 @@ TEST_F(KubernetesAccessTest, ErrorNamesTheFileAndShowsNoSecret) {
   }
   for (const auto& [cluster, user, error] :
        std::vector<std::array<std::string, 3>>{
-           {R"("server":"k:6443")", "", "server is neither https://"},
+           {R"("server":"k:6443")", "", "server must begin with https://"},
            {kServer + R"(,"proxy-url":"http://p")", "", "proxy-url is not"},
            {kServer, R"("exec":{"command":"aws"})", "exec is not supported"},
            {kServer, R"("token":"secret word")", "the token is empty, or has"},

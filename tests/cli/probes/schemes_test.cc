@@ -160,7 +160,8 @@ TEST_F(ProbeOfSchemeTest, WebSocketIsReadyOnceTheUpgradeIsAccepted) {
             "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
             PollStatus::kSuccess, "upgrade accepted"},
            {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-            PollStatus::kServerError, "HTTP 101, but not to speak WebSocket"},
+            PollStatus::kServerError,
+            "HTTP 101, but the upgrade is not to WebSocket"},
            {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             PollStatus::kNotReady, "HTTP 200"},
            {"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
@@ -227,20 +228,22 @@ TEST_F(ProbeOfSchemeTest, LinesOfALogAreCountedAsTheyCome) {
 TEST(NewSchemesTest, ErrorSaysHowToWriteTheTarget) {
   for (const auto& [text, error] :
        std::vector<std::pair<std::string_view, std::string_view>>{
-           {"log:a", "no match; write it as log:app.log?match=ready&count=2"},
-           {"log:?match=a", "no path"},
+           {"log:a",
+            "match is missing; write it as log:app.log?match=ready&count=2"},
+           {"log:?match=a", "the path is missing"},
            {"log:a?match=(", "match=(: not a regular expression"},
            {"log:a?match=a&count=0", "count=0: it must be from 1 to"},
            {"log:a?find=b",
             "unknown parameter \"find\", only match, count are"},
            {"ws:h", "no // after ws:; write it as ws://h"},
            {"wss://h:0", "the port must be a number"},
-           {"kubernetes:web", "not KIND/NAME; write it as kubernetes:pod/web"},
-           {"kubernetes:pod/Web", "not KIND/NAME"},
-           {"kubernetes:service/web", "this kind has no usual condition"},
+           {"kubernetes:web",
+            "it must be KIND/NAME; write it as kubernetes:pod/web"},
+           {"kubernetes:pod/Web", "it must be KIND/NAME"},
+           {"kubernetes:service/web", "this kind has no default condition"},
            {"kubernetes:thing/web", "unknown kind thing, only pod, node"},
-           {"kubernetes:pod/a?namespace=A_", "not a name of a namespace"},
-           {"mqtt://a,b", "a target has one host"}}) {
+           {"kubernetes:pod/a?namespace=A_", "not a valid namespace"},
+           {"mqtt://a,b", "a target must have one host"}}) {
     EXPECT_THAT(std::string(ParseTarget(text).status().message()),
                 HasSubstr(std::string(error)));
   }

@@ -309,16 +309,17 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"mongodb+srv://cluster.example.com",
        "the name has SRV records instead of an address; write one of its hosts "
        "as mongodb://HOST"},
-      {"systemd:", "no name of a unit; write it as systemd:nginx.service"},
-      {"systemd://a", "no name of a unit; write it as systemd:nginx.service"},
-      {"docker:", "no name of a container; write it as docker:web"},
-      {"docker://web", "no name of a container; write it as docker:web"},
-      {"docker:.web", "no name of a container; write it as docker:web"},
-      {"docker:a/b", "no name of a container; write it as docker:web"},
-      {"docker:a%2fb", "no name of a container; write it as docker:web"},
-      {"docker:a b", "no name of a container; write it as docker:web"},
+      {"systemd:", "not a unit's name; write it as systemd:nginx.service"},
+      {"systemd://a", "not a unit's name; write it as systemd:nginx.service"},
+      {"docker:", "not a container's name; write it as docker:web"},
+      {"docker://web", "not a container's name; write it as docker:web"},
+      {"docker:.web", "not a container's name; write it as docker:web"},
+      {"docker:a/b", "not a container's name; write it as docker:web"},
+      {"docker:a%2fb", "not a container's name; write it as docker:web"},
+      {"docker:a b", "not a container's name; write it as docker:web"},
       {"kafka://a:9092,b:9092",
-       "a target has one host: give a target for each; write it as "
+       "a target must have one host; give each host its own target; write it "
+       "as "
        "kafka://localhost:9092"},
       {"localhost:80/health",
        "no scheme; write it as http://localhost:80/health"},
@@ -326,7 +327,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"http+unix:%2Fa",
        "no // after http+unix:; write it as http+unix://%2Fa"},
       {"http+unix:///run/app.sock",
-       "no path of a socket, in which / must be written as %2F; write it as "
+       "the socket's path is missing; write / in it as %2F; write it as "
        "http+unix://%2Frun%2Fapp.sock/health"},
       {"http+unix://%2Fa%00b/",
        "the path of the socket contains a zero byte; write it as "
@@ -341,18 +342,19 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "the URL contains a blank or a control character; write a blank as "
        "%20"},
       {"http://unix:/run/app.sock/health",
-       "no : after the path of the socket; write it as "
+       "a : is missing after the socket's path; write it as "
        "http://unix:/run/app.sock:/health"},
-      {"grpc://h", "no port; write it as grpc://localhost:50051"},
+      {"grpc://h", "the port is missing; write it as grpc://localhost:50051"},
       {"grpc:h:1", "no // after grpc:; write it as grpc://h:1"},
       {"grpc://u:p@h:1",
-       "no user or password is needed; write it as grpc://localhost:50051"},
+       "leave out the user and password; write it as grpc://localhost:50051"},
       {"grpc://h:1/a?b",
-       "a service has no parameters; write it as grpc://localhost:50051"},
+       "a service takes no parameters; leave them out; write it as "
+       "grpc://localhost:50051"},
       {"grpc://h:1/a%00",
-       "not a name of a service; write it as grpc://localhost:50051"},
+       "not a valid service name; write it as grpc://localhost:50051"},
       {"grpcs://h/%ff",
-       "not a name of a service; write it as "
+       "not a valid service name; write it as "
        "grpcs://example.com/my.package.Service"},
       {"https+unix://%2Fa",
        "unknown scheme https+unix; did you mean http+unix?"},
@@ -361,8 +363,8 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"tcp:", "no // after tcp:; write it as tcp://localhost:8080"},
       {"redis:u:s@h", "no // after redis:; write it as redis://localhost:6379"},
       {"tpc://h:80", "unknown scheme tpc; did you mean tcp?"},
-      {"tcp://h", "no port; write it as tcp://localhost:8080"},
-      {"tcp://:80", "no host; write it as tcp://localhost:8080"},
+      {"tcp://h", "the port is missing; write it as tcp://localhost:8080"},
+      {"tcp://:80", "the host is missing; write it as tcp://localhost:8080"},
       {"tcp://h:",
        "the port must be a number from 1 to 65535, not \"\"; write it as "
        "tcp://localhost:8080"},
@@ -377,7 +379,8 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "tcp://localhost:8080"},
       {"tcp://h:81/",
        "nothing may follow host and port; write it as tcp://h:81"},
-      {"tcp://u@h:81", "no user or password is needed; write it as tcp://h:81"},
+      {"tcp://u@h:81",
+       "leave out the user and password; write it as tcp://h:81"},
       {"mysql://%2Frun/", "the host is a path; write it as unix:PATH"},
       {"pid+x:a", "unknown scheme pid+x; did you mean pid?"},
       {"tcp://::1:80",
@@ -400,10 +403,11 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "tcp://localhost:8080"},
       {"http://h/a b",
        "the URL contains a blank or a control character; write a blank as %20"},
-      {"unix:", "no path; write it as unix:/run/app.sock"},
+      {"unix:", "the path is missing; write it as unix:/run/app.sock"},
       {"unix://run/a",
        "a path must not have a host; write it as unix:/run/app.sock"},
-      {"file:?stable=2s", "no path; write it as file:build/app.o?stable=2s"},
+      {"file:?stable=2s",
+       "the path is missing; write it as file:build/app.o?stable=2s"},
       {"file:a?stabel=2s",
        "unknown parameter \"stabel\", only stable is known; write it as "
        "file:build/app.o?stable=2s"},
@@ -415,7 +419,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"file:a?stable=2 s",
        "stable=2 s: not a duration; write it as 300ms, 5s or 1m30s"},
       {"file:a?stable=inf", "stable=inf: it must be finite"},
-      {"dns:", "no name; write it as dns:example.com?type=MX"},
+      {"dns:", "the name is missing; write it as dns:example.com?type=MX"},
       {"dns://h/a", "not a DNS name; write it as dns:example.com?type=MX"},
       {"dns:h?type=A&server=ns.test",
        "server=ns.test: write the IPv4 address of a name server, as in "
@@ -424,7 +428,7 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "server=::1: write the IPv4 address of a name server, as in "
        "server=10.0.0.2 or server=10.0.0.2:53"},
       {"dns:h?server=10.0.0.2",
-       "a server needs a type of records to ask for; write it as "
+       "server= needs a type, as in ?type=A&server=10.0.0.2; write it as "
        "dns:example.com?type=MX"},
       {"dns:h?type=A&type=A",
        "type is given twice; write it as dns:example.com?type=MX"},
@@ -438,12 +442,13 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
        "write it as "
        "dns:example.com?type=MX"},
       {"pid:0",
-       "the process number must be from 1 to 2147483647; write it as pid:4711"},
+       "the process ID must be from 1 to 2147483647; write it as pid:4711"},
       {"pid:2147483648",
-       "the process number must be from 1 to 2147483647; write it as pid:4711"},
+       "the process ID must be from 1 to 2147483647; write it as pid:4711"},
       {"pid:x",
-       "the process number must be from 1 to 2147483647; write it as pid:4711"},
-      {"exec: ", "no shell command; write it as exec:'pg_isready -q'"},
+       "the process ID must be from 1 to 2147483647; write it as pid:4711"},
+      {"exec: ",
+       "the shell command is missing; write it as exec:'pg_isready -q'"},
   };
   for (const auto& [argument, why] : cases) {
     const absl::Status status = Parse(argument).status();
@@ -536,9 +541,8 @@ TEST(TargetTest, ErrorShowsNoSecret) {
         << argument;
   }
   EXPECT_EQ(Parse("postgres://u:secret/x@h").status().message(),
-            "postgres://h: an @ after the host; in a password, write / as "
-            "%2F, ? as %3F, # as %23 and @ as %40, and after the host @ as "
-            "%40");
+            "postgres://h: there is an @ after the host; write it as %40, and "
+            "in a password, write / as %2F, ? as %3F, # as %23 and @ as %40");
   EXPECT_EQ(Parse("u:secret@host:5432").status().message(),
             "host:5432: no scheme; write it as tcp://host:5432");
   EXPECT_EQ(WithoutSecrets("file:a@b?c"), "file:a@b?c");

@@ -102,7 +102,7 @@ TEST_F(ProcessTest, EndSaysHowTheCommandEnded) {
       {{{"./orphan"}},
        How::kNotStarted,
        127,
-       "./orphan: its interpreter is not found"},
+       "./orphan: its interpreter was not found"},
       {{{"./plain"}}, How::kNotStarted, 126, "./plain: Permission denied"},
       {{{"/"}}, How::kNotStarted, 126, "/: Permission denied"},
       {{{"./noise"}}, How::kNotStarted, 126, "./noise: Exec format error"},

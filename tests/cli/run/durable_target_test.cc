@@ -58,8 +58,8 @@ TEST(DurableTargetTest, WhatCannotBeStoredIsRefusedWithoutSecrets) {
       {"db=postgres://u:secret@a/app", "db=postgres://a/app: the store would"},
       {"redis://secret@a", "the store would keep its user and password"},
       {"http://u:secret@a/?b=secret", "the store would keep"},
-      {"http://a/?token=secret", "http://a/?...: its text is not a key"},
-      {"file:/a?stable=1s", "workers do not remember since when"},
+      {"http://a/?token=secret", "http://a/?...: keys omit what follows"},
+      {"file:/a?stable=1s", "durable waits do not support stable="},
       {"http://a/" + std::string(128, 'x'), "keys have at most 128 bytes"},
       {"nothing", "nothing: no scheme"},
   };

@@ -65,7 +65,7 @@ TEST(SavedRunTextTest, TornTextIsRefusedAtEveryByte) {
   // Only the final line end may be missing.
   for (size_t size = 0; size + 1 < text.size(); ++size) {
     EXPECT_THAT(ParseSavedRun(text.substr(0, size)).status().message(),
-                HasSubstr("it is torn or no state of a run"))
+                HasSubstr("it is truncated or not a state file"))
         << size;
   }
 }
@@ -86,30 +86,29 @@ TEST(SavedRunTextTest, ErrorsSayWhatIsWrong) {
     std::string_view error;
   };
   const auto rows = std::to_array<Row>({
-      {"", "torn or no state"},
-      {"PK\x03\x04", "torn or no state"},
-      {"[]", "it is no state of a run"},
-      {"{}", "it is no state of a run"},
-      {R"({"version": 2})",
-       "it has version 2, and this program reads version 1"},
-      {R"({"version": "1"})", "it is no state of a run"},
+      {"", "truncated or not a state file"},
+      {"PK\x03\x04", "truncated or not a state file"},
+      {"[]", "it is not a state file"},
+      {"{}", "it is not a state file"},
+      {R"({"version": 2})", "it has version 2; this program reads version 1"},
+      {R"({"version": "1"})", "it is not a state file"},
       {R"({"version": 1})", "it lacks the start or the targets"},
       {R"({"version": 1, "started": "soon", "targets": []})",
        "it lacks the start or the targets"},
       {R"({"version": 1, "started": "infinite-past", "targets": [7]})",
-       "target 1: a target is no object"},
+       "target 1: a target is not an object"},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"raedy": true}]})",
-       "target 1: a target has a member \"raedy\""},
+       "target 1: a target has the unknown member \"raedy\""},
       {R"({"version": 1, "started": "infinite-past", "limit": "soon", "targets": []})",
        "its limit is not a duration"},
       {R"({"version": 1, "started": "infinite-past", "limit": 5, "targets": []})",
        "its limit is not a duration"},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"polls": -1}]})",
-       "target 1: a target has a member \"polls\""},
+       "target 1: a target has the unknown member \"polls\""},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"ready": 1}]})",
-       "target 1: a target has a member \"ready\""},
+       "target 1: a target has the unknown member \"ready\""},
       {R"({"version": 1, "started": "infinite-past", "targets": [{"wait": "d7"}]})",
-       "target 1: the 1 bytes of a saved wait begin as no saved wait does"},
+       "target 1: the 1 bytes of a saved wait do not begin like a saved wait"},
   });
   for (const auto& [text, error] : rows) {
     const absl::Status status = ParseSavedRun(text).status();
@@ -157,18 +156,19 @@ TEST_F(StateFileTest, FileIsReplacedAndForItsOwnerAlone) {
 TEST_F(StateFileTest, StateOfOtherTargetsIsRefused) {
   ASSERT_TRUE(file_.Write({.targets = {{.text = "a"}, {.text = "b"}}}).ok());
 
-  EXPECT_THAT(file_.Read({"a"}).status().message(),
-              HasSubstr("it has 2 targets, and the command 1; remove the file "
-                        "to start again, or name another one"));
+  EXPECT_THAT(
+      file_.Read({"a"}).status().message(),
+      HasSubstr("it has 2 targets, but the command has 1; remove the file "
+                "to start again, or name another one"));
   EXPECT_THAT(file_.Read({"a", "c"}).status().message(),
-              HasSubstr("its target 2 is b, and the command's is c"));
+              HasSubstr("its target 2 is b, but the command's is c"));
   EXPECT_FALSE(file_.Read({"b", "a"}).ok());
 }
 
 TEST_F(StateFileTest, ErrorsNameTheFile) {
   WriteText("nonsense");
   EXPECT_THAT(file_.Read({"a"}).status().message(),
-              HasSubstr(absl::StrCat("--state=", path_, ": it is torn")));
+              HasSubstr(absl::StrCat("--state=", path_, ": it is truncated")));
   EXPECT_EQ(StateFile("/nowhere/x").Write({}),
             absl::InvalidArgumentError(
                 "--state=/nowhere/x: No such file or directory"));

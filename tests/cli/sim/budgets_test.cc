@@ -238,16 +238,16 @@ TEST(BudgetsTest, OptionsOutsideOfTheirRangesAreRefused) {
   EXPECT_THAT(error({.network = {.mean = -absl::Seconds(1)}}),
               HasSubstr("network.mean"));
   EXPECT_EQ(error({.events = Events("5s:join:1,4s:join:1")}),
-            "events is 4s:join:1; it must be after the one before, and within "
-            "the duration");
+            "events is 4s:join:1; it must be after the previous event, and "
+            "within the duration");
   EXPECT_THAT(error({.events = Events("5m:join:1")}),
               HasSubstr("within the duration"));
   EXPECT_EQ(error({.events = Events("5s:die:41")}),
-            "events is 5s:die:41; it must be for at most 40 processes, which "
-            "have waits then");
+            "events is 5s:die:41; it must be for at most 40 processes, as many "
+            "as have waits then");
   EXPECT_EQ(error({.busy = 60, .events = Events("5s:move:41")}),
-            "events is 5s:move:41; it must be for at most 40 processes, which "
-            "have no waits then");
+            "events is 5s:move:41; it must be for at most 40 processes, as "
+            "many as have no waits then");
   EXPECT_EQ(error({.events = Events("5s:die:40,6s:join:40,7s:die:40")}), "");
   EXPECT_THAT(error({.events = Events("5s:join:901")}),
               HasSubstr("at most 1000 processes in all"));

@@ -39,7 +39,7 @@ TEST(ReadFileTest, PipeWithoutAWriterIsGivenUp) {
   const std::string path = NewPath("silent");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(ReadFile(path, kMebibyte, absl::Milliseconds(1)).status().message(),
-            "nothing came for 1ms");
+            "no data came for 1ms");
 }
 
 TEST(ReadFileTest, PipeIsReadToItsEnd) {

@@ -252,15 +252,15 @@ absl::StatusOr<WaitServer> ReadServer(PostgresRows rows,
   }
   if (rows.Bytes(6) == "on") {
     server.faults.emplace_back(
-        "the server is read-only, such as a standby: waits can be looked at, "
-        "but not changed; name the primary");
+        "the server is read-only, such as a standby: waits can be read, but "
+        "not changed; connect to the primary");
   }
   if (rows.Number(7) > kOldTransaction) {
     server.faults.push_back(absl::StrCat(
         "a transaction has been open for ",
         absl::FormatDuration(absl::Seconds(rows.Number(7) / 1'000'000)),
-        ": until it ends, nothing removes dead rows; pg_stat_activity has "
-        "it"));
+        ": until it ends, nothing removes dead rows; find it in "
+        "pg_stat_activity"));
   }
   return server;
 }

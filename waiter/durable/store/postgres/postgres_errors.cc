@@ -50,7 +50,7 @@ constexpr std::array kAdvice = {
     Advice{"28", absl::StatusCode::kUnauthenticated,
            "refuses the role or its password"},
     Advice{"42501", absl::StatusCode::kPermissionDenied,
-           "the role may not do that; grant it the use of the schema and its "
+           "the role lacks a privilege; grant it the use of the schema and its "
            "tables, or let an administrator run the script of "
            "PostgresStoreSchema"},
     Advice{"3D000", absl::StatusCode::kFailedPrecondition,
@@ -59,8 +59,8 @@ constexpr std::array kAdvice = {
            "the schema of durable waits is missing; it is made again when the "
            "store next connects"},
     Advice{"42", absl::StatusCode::kFailedPrecondition,
-           "the schema of durable waits is incomplete, or of another program; "
-           "name another one"},
+           "the schema of durable waits is incomplete, or belongs to another "
+           "program; name another schema"},
     Advice{"XX00", absl::StatusCode::kDataLoss,
            "the database is damaged; restore a backup"},
 };

@@ -72,10 +72,10 @@ absl::Status CheckSchemaName(std::string_view schema) {
         return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_';
       });
   return is_name ? absl::OkStatus()
-                 : absl::InvalidArgumentError(absl::StrCat(
-                       "schema is \"", ToAbsl(schema),
-                       "\"; it must be 1 to 63 of a-z, 0-9 and _, without a "
-                       "digit in front"));
+                 : absl::InvalidArgumentError(
+                       absl::StrCat("schema is \"", ToAbsl(schema),
+                                    "\"; it must be 1 to 63 of a-z, 0-9 and _, "
+                                    "and must not begin with a digit"));
 }
 
 std::string PostgresVersionQuery(std::string_view schema) {

@@ -41,7 +41,7 @@ absl::Status CheckUrl(const PostgresLibrary& library, const std::string& url) {
   // The error may have a part of the password.
   if (error != nullptr) library.freemem(error);
   return absl::InvalidArgumentError(
-      "the URL is no connection string of libpq; write it as "
+      "the URL is not a libpq connection string; write it as "
       "postgres://USER@HOST:5432/DATABASE, and in a password % as %25, @ as "
       "%40, : as %3A and / as %2F");
 }

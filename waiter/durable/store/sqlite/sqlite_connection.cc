@@ -74,9 +74,8 @@ constexpr std::array kAdvice = {
            "`sqlite3 FILE "
            ".recover`"},
     Advice{kIoError, absl::StatusCode::kInternal,
-           "cannot be read or written; look at its disk, which must be one of "
-           "this "
-           "machine"},
+           "cannot be read or written; check its disk, which must belong to "
+           "this machine"},
 };
 
 }  // namespace

@@ -530,7 +530,7 @@ absl::StatusOr<WaitStore::ScanReply> SqliteWaits::Scan(
     const WaitPartition& partition, const std::string& cursor) {
   const std::optional<std::string> last = KeyOfCursor(cursor);
   if (!last.has_value()) {
-    return absl::InvalidArgumentError("the cursor is none of a scan");
+    return absl::InvalidArgumentError("the cursor did not come from a scan");
   }
   const PartitionId id = Find(partition);
   std::vector<std::string> keys;
