@@ -288,7 +288,7 @@ TEST(WaitTokenTest, ForeignBytesAreToldFromTornOnes) {
       HasSubstr("the 10 bytes of a saved wait do not begin like a saved wait"));
   EXPECT_THAT(
       WaitToken::Parse(SomeToken().bytes().substr(0, 5)).status().message(),
-      HasSubstr("cut off"));
+      HasSubstr("truncated"));
   EXPECT_THAT(
       WaitToken::Parse(SomeToken().bytes().substr(0, 50)).status().message(),
       HasSubstr("do not match their checksum"));

@@ -35,6 +35,7 @@
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/simulated_clock.h"
+#include "waiter/token.h"
 #include "waiter/waiter.h"
 
 namespace waiter::poll_now_test {
@@ -593,6 +594,9 @@ TEST_F(PollNowHandleTest, AnyHookMayCallIt) {
       WaitOptions options = EverySecond(absl::Milliseconds(1500));
       options.hooks.observer = observer;
       options.hooks.on_failure = [&](const WaitFailure&) { poll_now(); };
+      options.hooks.on_checkpoint = [&](const WaitToken&) {
+        observer->OnCheckpoint();
+      };
       Waiter wait(
           [&] {
             polled_at.push_back(clock_.Elapsed() - start);
