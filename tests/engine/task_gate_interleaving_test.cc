@@ -633,7 +633,7 @@ std::vector<NamedScenario> Scenarios() {
 }
 
 constexpr ExplorationOptions kFewInterleavings = {.max_preemptions = 2,
-                                                  .max_stale_loads = 2};
+                                                  .max_stale_loads = 1};
 
 // Returns the first failure that the scenario named `name` finds, or nothing.
 template <Defect kDefect>

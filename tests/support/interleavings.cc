@@ -77,6 +77,7 @@ class Run final : public Interleaving {
       : pool_(pool),
         choices_(choices),
         preemptions_left_(options.max_preemptions),
+        has_stale_loads_(options.max_stale_loads > 0),
         stale_loads_left_(options.max_stale_loads) {}
 
   void AddThread(std::function<void()> body) override {
@@ -134,6 +135,8 @@ class Run final : public Interleaving {
     }
     return age;
   }
+
+  bool has_stale_loads() const override { return has_stale_loads_; }
 
   VectorClock& clock() override {
     return is_alone_ ? alone_clock_ : threads_[running_].clock;
@@ -222,6 +225,7 @@ class Run final : public Interleaving {
   ThreadPool& pool_;
   std::vector<Choice>& choices_;
   int preemptions_left_;
+  const bool has_stale_loads_;
   int stale_loads_left_;
   std::vector<Thread> threads_;
   std::function<void()> check_;

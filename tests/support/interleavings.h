@@ -77,6 +77,8 @@ class Interleaving {
   // Returns how many stores ago the value was stored that a load returns: a
   // number below `count`, in each run another one.
   virtual size_t PickAge(size_t count) = 0;
+  // Whether loads may return other values than the newest.
+  virtual bool has_stale_loads() const = 0;
 
   // Clock of the calling thread: the operations that happen before its next
   // one.
@@ -213,6 +215,7 @@ class ModelAtomic {
 
   // Returns the store that a load of the calling thread reads.
   size_t PickStore(std::memory_order order) const {
+    if (!Run().has_stale_loads()) return Newest();
     size_t oldest = order == std::memory_order_seq_cst ? newest_sequential_ : 0;
     const VectorClock& clock = Run().clock();
     for (size_t i = oldest; i < stores_.size(); ++i) {
@@ -228,13 +231,14 @@ class ModelAtomic {
 
   T Load(size_t store, std::memory_order order) const {
     if (Acquires(order)) Join(Run().clock(), stores_[store].released);
-    loads_.push_back({store, Tick()});
+    if (Run().has_stale_loads()) loads_.push_back({store, Tick()});
     return stores_[store].value;
   }
 
   void Store(T value, std::memory_order order, VectorClock released) {
     const Moment moment = Tick();
     if (Releases(order)) Join(released, Run().clock());
+    if (!Run().has_stale_loads()) stores_.clear();
     stores_.push_back({value, released, moment});
     if (order == std::memory_order_seq_cst) newest_sequential_ = Newest();
   }
