@@ -495,11 +495,14 @@ TEST(HookOwnersTest, HookMayStartManyWaitsAndDropTheLastOwnersOfItsOwn) {
         };
         owner = std::make_shared<ObserverList>(
             std::vector<std::shared_ptr<WaitObserver>>{wait.observer});
-        WaitOptions watched = wait.options;
-        watched.hooks.observer = owner;
-        handle.emplace(engine.Start(
-            Waiter([&wait] { return wait.Poll(); }, std::move(watched)),
-            [held](const WaitResult<>&) {}));
+        const auto watched = [&] {
+          WaitOptions result = wait.options;
+          result.hooks.observer = owner;
+          return result;
+        };
+        handle.emplace(
+            engine.Start(Waiter([&wait] { return wait.Poll(); }, watched()),
+                         [held](const WaitResult<>&) {}));
         engine.Run();
         EXPECT_EQ(others, 1000);
         EXPECT_EQ(held.use_count(), 1);
