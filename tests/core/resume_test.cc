@@ -557,7 +557,7 @@ TEST_P(ResumedDriverTest, WallClockMovesTheWaitOnlyForward) {
   }
 }
 
-// Lets polls pass at whole seconds.
+// Admits polls at whole seconds.
 class WholeSeconds : public RateLimiter {
  public:
   MonotonicTime Acquire(MonotonicTime now) override {

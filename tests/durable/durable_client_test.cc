@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `DurableClient` passes on, refuses, counts and lists.
+// Tests what `DurableClient` passes on, refuses, counts and lists.
 
 #include <algorithm>
 #include <cstddef>

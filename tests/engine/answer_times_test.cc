@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which answer of an asynchronous poll counts, and from when: answers that come
-// behind slow polls, around deadlines, and from other threads.
+// Tests which answer of an asynchronous poll counts, and from when: answers
+// that come behind slow polls, around deadlines, and from other threads.
 
 #include <algorithm>
 #include <cstddef>

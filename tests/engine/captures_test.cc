@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What destructors may do of values that an engine holds: captures of functions
-// and callbacks, observers, and answers.
+// Tests what destructors may do, of values that an engine holds: captures of
+// functions and callbacks, observers, and answers.
 
 #include <atomic>
 #include <functional>

@@ -75,10 +75,10 @@ enum class Form {
   kGroup,        // A group of waits that poll on the engine.
 };
 
-// What one of the two threads does.
+// An act of one of the two threads.
 enum class Act {
-  kAnswer,       // Lets the poll succeed; runs or drops it if it is queued.
-  kAnswerAgain,  // Lets an asynchronous poll fail.
+  kAnswer,       // The poll succeeds; if it is queued, it runs or is dropped.
+  kAnswerAgain,  // An asynchronous poll fails.
   kCancel,
   kDestroy,
   kDetach,

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What an engine's waits report, and to whom: results, observers, quotas, and
-// the names in them.
+// Tests what an engine's waits report, and to whom: results, observers, quotas,
+// and the names in them.
 
 #include <cstdint>
 #include <functional>
