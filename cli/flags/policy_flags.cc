@@ -140,15 +140,15 @@ void PolicyFlags::AddTimeoutTo(Flags& flags) {
 }
 
 void PolicyFlags::AddDelaysTo(Flags& flags, std::string_view limit) {
-  flags.Add(
-      "every", "1s", absl::StrCat("fixed delay; default grows", limit),
-      [this](std::string_view text) {
-        const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
-        if (!delay.ok()) return delay.status();
-        delays_ = {
-            .initial_delay = *delay, .max_delay = *delay, .multiplier = 1};
-        return absl::OkStatus();
-      });
+  flags.Add("every", "1s", absl::StrCat("fixed delay; default grows", limit),
+            [this](std::string_view text) {
+              const absl::StatusOr<absl::Duration> delay = ReadDelay(text);
+              if (!delay.ok()) return delay.status();
+              delays_ = {.initial_delay = *delay,
+                         .max_delay = *delay,
+                         .multiplier = 1};
+              return absl::OkStatus();
+            });
   flags.Add(
       "backoff", "1s,1.5,15s", "growing delays: first, factor, cap",
       [this](std::string_view text) { return ReadBackoff(text, delays_); });

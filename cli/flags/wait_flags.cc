@@ -93,17 +93,16 @@ void WaitFlags::AddTimesTo(Flags& flags) {
   flags.Add("expect", "60s", "usual time until ready; few polls before then",
             expected_);
   flags.Add("probe-timeout", "10s", "time limit of each poll", probe_timeout_);
-  flags.AllowLabels(
-      "probe-timeout", [this](std::string_view label, std::string_view text) {
-        const absl::StatusOr<absl::Duration> timeout = ParseDurationText(text);
-        if (!timeout.ok()) return timeout.status();
-        if (*timeout == absl::ZeroDuration()) {
-          return absl::InvalidArgumentError(
-              "it must be above zero, such as 10s");
-        }
-        probe_timeouts_[std::string(label)] = *timeout;
-        return absl::OkStatus();
-      });
+  flags.AllowLabels("probe-timeout", [this](std::string_view label,
+                                            std::string_view text) {
+    const absl::StatusOr<absl::Duration> timeout = ParseDurationText(text);
+    if (!timeout.ok()) return timeout.status();
+    if (*timeout == absl::ZeroDuration()) {
+      return absl::InvalidArgumentError("it must be above zero, such as 10s");
+    }
+    probe_timeouts_[std::string(label)] = *timeout;
+    return absl::OkStatus();
+  });
   flags.AddSwitch("all", "all targets must be ready; this is the default",
                   all_);
   flags.AddSwitch("at-once", "all targets must be ready at the same time",

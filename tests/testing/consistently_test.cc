@@ -151,13 +151,13 @@ TEST_F(ConsistentlyTest, PassIfThatNeverMatchesChangesNothing) {
   EXPECT_CONSISTENTLY(elapsed(), Ge(ZeroDuration()), HoldFor(Seconds(2)),
                       PassIf(Minutes(1)));
   EXPECT_THAT(polled_at_, SizeIs(3));
-  EXPECT_THAT(FailureOf([&] {
-                EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
-                             PassIf(Minutes(1)));
-              }),
-              StartsWith(
-                  "elapsed() matched after 2s (2 polls without a match), "
-                  "but must not match for 1m"));
+  EXPECT_THAT(
+      FailureOf([&] {
+        EXPECT_NEVER(elapsed(), Seconds(4), HoldFor(Minutes(1)),
+                     PassIf(Minutes(1)));
+      }),
+      StartsWith("elapsed() matched after 2s (2 polls without a match), "
+                 "but must not match for 1m"));
 }
 
 TEST_F(ConsistentlyTest, ViolationWinsOverPassIf) {
