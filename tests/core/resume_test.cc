@@ -496,8 +496,8 @@ TEST_P(ResumedDriverTest, TimeOfACheckpointIsPartOfItsSleep) {
     WaitOptions options = Options();
     options.timeout = absl::Seconds(5);
     options.backoff.max_delay = absl::Seconds(2);
-    options.hooks.on_checkpoint = [&, takes = takes](const WaitToken&) {
-      clock_.AdvanceTime(takes);
+    options.hooks.on_checkpoint = [&, time = takes](const WaitToken&) {
+      clock_.AdvanceTime(time);
     };
 
     const WaitResult<> result = Run(std::ref(script), options, {});

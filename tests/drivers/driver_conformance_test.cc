@@ -680,8 +680,8 @@ std::vector<Driver> DriversThatSave() {
           {"SavedExecutor", Asking::kOnExecutor}}) {
       drivers.push_back(
           {absl::StrCat(level == ReportLevel::kLean ? "Lean" : "", name),
-           [level, asking = asking](const Scenario& scenario) {
-             return Saved(scenario).RunEngine(asking, level);
+           [level, how = asking](const Scenario& scenario) {
+             return Saved(scenario).RunEngine(how, level);
            },
            level});
     }

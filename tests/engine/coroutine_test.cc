@@ -274,18 +274,20 @@ TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {
 TEST_F(CoroutineTest, CoroutineThatAlwaysAwaitsAgainDoesNotHoldUpTheEnd) {
   int results = 0;
   std::optional<Task> task;
-  {
-    WaitEngine engine({.threads = 0, .clock = &clock_});
-    const auto wait = [&]() -> Task {
-      while (true) {
-        const WaitResult<> result = co_await Await(
-            engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
-        EXPECT_EQ(result.reason(), StopReason::kShutDown);
-        ++results;
-      }
-    };
-    task.emplace(wait());
-  }
+  auto owner = std::make_unique<WaitEngine>(
+      WaitEngineOptions{.threads = 0, .clock = &clock_});
+  WaitEngine& engine = *owner;
+  const auto wait = [&]() -> Task {
+    while (true) {
+      const WaitResult<> result = co_await Await(
+          engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
+      EXPECT_EQ(result.reason(), StopReason::kShutDown);
+      ++results;
+    }
+  };
+  task.emplace(wait());
+
+  owner.reset();
 
   EXPECT_EQ(results, 33);  // The first wait and 32 more.
 }

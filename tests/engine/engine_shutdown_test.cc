@@ -314,13 +314,13 @@ TEST(EngineShutdownTest, PollUnderWayIsToldByItsStopTokenAndMaySucceed) {
     auto engine = std::make_unique<WaitEngine>(options);
     engine
         ->Start(Waiter(
-                    [&, succeeds = succeeds](const PollContext& context) {
+                    [&, success = succeeds](const PollContext& context) {
                       began.count_down();
                       std::latch stopped(1);
                       const waiter::stop_callback on_stop(
                           context.stop_token, [&] { stopped.count_down(); });
                       stopped.wait();
-                      return succeeds;
+                      return success;
                     },
                     Forever()),
                 ends.Take())

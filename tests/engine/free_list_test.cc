@@ -190,7 +190,7 @@ std::string Explore(const ExplorationOptions& options = {
 TEST(FreeListInterleavingTest, AnObjectHasOneUserAndNoneIsLost) {
   EXPECT_EQ(Explore<Defect::kNone>(), "");
   EXPECT_EQ(
-      Explore<Defect::kNone>({.max_preemptions = 2, .max_stale_loads = 1}), "");
+      Explore<Defect::kNone>({.max_preemptions = 1, .max_stale_loads = 1}), "");
 }
 
 TEST(FreeListInterleavingTest, FindsDefects) {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <ostream>
 #include <set>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,7 +44,6 @@ enum class Defect : uint8_t {
 // memory order that matters.
 struct Order {
   uint32_t line = 0;
-  uint32_t column = 0;
   bool acquires = false;
 
   friend auto operator<=>(const Order&, const Order&) = default;
@@ -61,41 +59,40 @@ Order weakened_order;
 
 template <Defect kDefect>
 class Word {
-  using Site = std::source_location;
-
  public:
   Word(uint64_t value) : word_(value) {}  // NOLINT: as std::atomic
 
-  uint64_t load(std::memory_order order, Site site = Site::current()) const {
-    return Seen(word_.load(Weakened(order, site)));
+  uint64_t load(std::memory_order order,
+                uint32_t line = __builtin_LINE()) const {
+    return Seen(word_.load(Weakened(order, line)));
   }
   void store(uint64_t value, std::memory_order order,
-             Site site = Site::current()) {
-    word_.store(value, Weakened(order, site));
+             uint32_t line = __builtin_LINE()) {
+    word_.store(value, Weakened(order, line));
   }
   uint64_t exchange(uint64_t value, std::memory_order order,
-                    Site site = Site::current()) {
-    return word_.exchange(value, Weakened(order, site));
+                    uint32_t line = __builtin_LINE()) {
+    return word_.exchange(value, Weakened(order, line));
   }
   uint64_t fetch_or(uint64_t bits, std::memory_order order,
-                    Site site = Site::current()) {
-    return word_.fetch_or(bits, Weakened(order, site));
+                    uint32_t line = __builtin_LINE()) {
+    return word_.fetch_or(bits, Weakened(order, line));
   }
   bool compare_exchange_weak(uint64_t& expected, uint64_t desired,
                              std::memory_order success,
                              std::memory_order failure,
-                             Site site = Site::current()) {
+                             uint32_t line = __builtin_LINE()) {
     // The comparison is with the whole word, its hidden bits included.
     uint64_t actual = expected | (hidden_ & Hidden());
     const bool replaced = word_.compare_exchange_weak(
-        actual, desired | (hidden_ & Hidden()), Weakened(success, site),
-        Weakened(failure, site));
+        actual, desired | (hidden_ & Hidden()), Weakened(success, line),
+        Weakened(failure, line));
     if (!replaced) expected = Seen(actual);
     return replaced;
   }
   void wait(uint64_t old, std::memory_order order,
-            Site site = Site::current()) const {
-    word_.wait(old, Weakened(order, site));
+            uint32_t line = __builtin_LINE()) const {
+    word_.wait(old, Weakened(order, line));
   }
   void notify_all() {
     if (kDefect != Defect::kNeverNotifies) word_.notify_all();
@@ -128,12 +125,12 @@ class Word {
     hidden_ = word;
     return word & ~Hidden();
   }
-  static std::memory_order Weakened(std::memory_order order, Site site) {
+  static std::memory_order Weakened(std::memory_order order, uint32_t line) {
     bool acquires = Acquires(order);
     bool releases = Releases(order);
     for (const bool half : {true, false}) {
       if (half ? !acquires : !releases) continue;
-      const Order each = {site.line(), site.column(), half};
+      const Order each = {line, half};
       if (kDefect == Defect::kNone) met_orders.insert(each);
       if (kDefect == Defect::kWeakened && each == weakened_order) {
         (half ? acquires : releases) = false;

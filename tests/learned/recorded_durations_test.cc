@@ -309,7 +309,7 @@ TEST_F(RecordedDurationsTest, KeysOfABatchAreRecordedAsWaits) {
   engine.Run();
   EXPECT_EQ(polls_, 2);
   ASSERT_THAT(Recorded(), SizeIs(22));
-  for (const size_t i : {20, 21}) {
+  for (const size_t i : {size_t{20}, size_t{21}}) {
     EXPECT_GT(Recorded()[i].after, absl::Seconds(10));
     EXPECT_THAT(absl::ToDoubleSeconds(Recorded()[i].by),
                 AllOf(Ge(60), Le(131)));

@@ -106,7 +106,9 @@ bool SkipLabels(std::string_view& rest) {
   };
   do {
     rest.remove_prefix(1);  // "{" or ",".
-    if (!skip([](char c) { return absl::ascii_islower(c) || c == '_'; }) ||
+    if (!skip([](char c) {
+          return absl::ascii_islower(static_cast<unsigned char>(c)) || c == '_';
+        }) ||
         !skip_one('=') || !skip_one('"')) {
       return false;
     }
