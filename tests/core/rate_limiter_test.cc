@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/limiters.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/budgets.h"
@@ -32,26 +33,8 @@ using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
 using ::testing::HasSubstr;
 
-// A start after some uptime, so that nothing relies on a clock that starts at
-// 0.
-constexpr MonotonicTime kStart{std::chrono::hours(1000)};
-
 MonotonicTime At(double seconds) {
   return kStart + nanoseconds(std::llround(seconds * 1e9));
-}
-
-std::shared_ptr<AdaptiveRateLimiter> MakeLimiter(
-    const RateLimiterOptions& options = {}) {
-  return AdaptiveRateLimiter::Make(options).value();
-}
-
-// Returns a limiter that was throttled at the start and refills at `fill_rate`.
-std::shared_ptr<AdaptiveRateLimiter> MakeThrottled(double fill_rate,
-                                                   double max_capacity) {
-  auto limiter =
-      MakeLimiter({.min_fill_rate = fill_rate, .min_capacity = max_capacity});
-  limiter->Update(kStart, PollStatus::kThrottled);
-  return limiter;
 }
 
 TEST(AdaptiveRateLimiterTest, LimiterLetsEveryPollPassUntilThrottled) {

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/limiters.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
 #include "waiter/budgets.h"
@@ -40,10 +41,6 @@ auto EachOf(Matcher matcher) {
                         testing::Each(matcher));
 }
 
-// A start after some uptime, so that nothing relies on a clock that starts at
-// 0.
-constexpr MonotonicTime kStart{std::chrono::hours(1000)};
-
 // The vectors and the limiter compute with doubles; this many digits agree.
 constexpr double kFullPrecision = 1e-14;
 
@@ -57,20 +54,6 @@ double SecondsUntil(MonotonicTime time) {
 
 PollStatus StatusFor(bool throttled) {
   return throttled ? PollStatus::kThrottled : PollStatus::kNotReady;
-}
-
-std::shared_ptr<AdaptiveRateLimiter> MakeLimiter(
-    const RateLimiterOptions& options = {}) {
-  return AdaptiveRateLimiter::Make(options).value();
-}
-
-// Returns a limiter that was throttled at the start and refills at `fill_rate`.
-std::shared_ptr<AdaptiveRateLimiter> MakeThrottled(double fill_rate,
-                                                   double max_capacity) {
-  auto limiter =
-      MakeLimiter({.min_fill_rate = fill_rate, .min_capacity = max_capacity});
-  limiter->Update(kStart, PollStatus::kThrottled);
-  return limiter;
 }
 
 RateLimiterOptions OptionsFrom(const Json& parameters) {

@@ -198,7 +198,7 @@ TEST(DurableClientTest, TimeoutOfARequestReplacesThatOfThePolicy) {
     EXPECT_EQ(bench.results[0].attempts, polls);
     EXPECT_GE(bench.results[0].elapsed, timeout);
     EXPECT_LE(bench.results[0].elapsed, timeout + absl::Seconds(1.5));
-    // That of the policy never ends.
+    // "a" has the policy's timeout, which is infinite.
     bench.Run(absl::Hours(3), absl::Seconds(5));
     EXPECT_THAT(bench.results, SizeIs(1));
   }

@@ -107,7 +107,7 @@ TEST_F(AnswerTimesTest, AnswerOfAnotherThreadIsNotLostBehindASlowPoll) {
 }
 
 // Two polls are in progress, and a third wait polls at the deadline of both.
-// That poll answers one of the two, which is in time.
+// The third poll completes one of the two, whose answer is then in time.
 TEST_F(AnswerTimesTest, AnswerAtTheDeadlineConcernsItsWaitAlone) {
   for (const size_t answered : {size_t{0}, size_t{1}}) {
     SCOPED_TRACE(answered);

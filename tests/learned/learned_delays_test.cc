@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
 #include "waiter/learned/durations.h"
@@ -43,28 +44,8 @@ using ::testing::SizeIs;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// Fills a model with `count` durations of about `seconds`, spread evenly by
-// `spread` to both sides, in an order without a trend.
-void Fill(DurationModel& model, const std::string& operation, double seconds,
-          double spread, int count) {
-  for (int i = 0; i < count; ++i) {
-    // 37 has no divisor in common with the counts of these tests.
-    const int place = i * 37 % count;
-    const double part = count > 1 ? 2.0 * place / (count - 1) - 1 : 0;
-    const absl::Duration exact = absl::Seconds(seconds * (1 + spread * part));
-    model.Record(operation, {.after = exact, .by = exact});
-  }
-}
-
-class LearnedDelaysTest : public testing::Test {
+class LearnedDelaysTest : public LearnedFixture {
  protected:
-  std::shared_ptr<LearnedDelays> Make(
-      const LearnedDelaysOptions& options = {}) {
-    auto made = LearnedDelays::Make(model_, options);
-    EXPECT_EQ(made.status(), absl::OkStatus());
-    return *made;
-  }
-
   // Returns the poll times of a wait for an operation that ends at `end`; each
   // poll takes `took`.
   std::vector<double> PollTimes(const WaitOptions& options, absl::Duration end,
@@ -92,7 +73,6 @@ class LearnedDelaysTest : public testing::Test {
             .hooks = {.seed = seed}};
   }
 
-  std::shared_ptr<DurationModel> model_ = std::make_shared<DurationModel>();
   absl::Status last_;
 };
 

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/first_seed.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
@@ -38,30 +39,7 @@ ObservedDuration Exactly(double seconds) {
   return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
 }
 
-// Fills a model with `count` durations of about `seconds`, spread evenly by
-// `spread` to both sides, in an order without a trend.
-void Fill(DurationModel& model, const std::string& operation, double seconds,
-          double spread, int count) {
-  for (int i = 0; i < count; ++i) {
-    // 37 has no divisor in common with the counts of these tests.
-    const int place = i * 37 % count;
-    const double part = count > 1 ? 2.0 * place / (count - 1) - 1 : 0;
-    const absl::Duration exact = absl::Seconds(seconds * (1 + spread * part));
-    model.Record(operation, {.after = exact, .by = exact});
-  }
-}
-
-class LearnedScheduleTest : public testing::Test {
- protected:
-  std::shared_ptr<LearnedDelays> Make(
-      const LearnedDelaysOptions& options = {}) {
-    auto made = LearnedDelays::Make(model_, options);
-    EXPECT_EQ(made.status(), absl::OkStatus());
-    return *made;
-  }
-
-  std::shared_ptr<DurationModel> model_ = std::make_shared<DurationModel>();
-};
+class LearnedScheduleTest : public LearnedFixture {};
 
 TEST_F(LearnedScheduleTest, FewDurationsDecideInPart) {
   Fill(*model_, "create", 60, 0.1, 4);

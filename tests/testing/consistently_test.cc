@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
 #include "tests/support/unowned.h"
+#include "tests/testing/eventually_fixture.h"
 #include "waiter/backoff.h"
 #include "waiter/observer.h"
 #include "waiter/result.h"
@@ -38,30 +39,10 @@ using ::testing::Ne;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
-                                         .max_delay = Seconds(1),
-                                         .jitter = Jitter::None()};
-
 // Matches any OK `absl::StatusOr`.
 MATCHER(IsOk, "") { return arg.ok(); }
 
-class ConsistentlyTest : public testing::Test {
- protected:
-  // Returns a function that records the time of its call and returns it.
-  auto Elapsed() {
-    return [this] {
-      polled_at_.push_back(clock_.Elapsed());
-      return clock_.Elapsed();
-    };
-  }
-
-  EventuallyOptions HoldFor(absl::Duration time) {
-    return {.backoff = kEverySecond, .hold_for = time, .clock = &clock_};
-  }
-
-  SimulatedClock clock_;
-  std::vector<absl::Duration> polled_at_;
-};
+class ConsistentlyTest : public EventuallyFixture {};
 
 TEST_F(ConsistentlyTest, PollsFromTheStartToTheVeryEnd) {
   const auto elapsed = Elapsed();

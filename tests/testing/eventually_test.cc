@@ -24,6 +24,7 @@
 #include "tests/support/failures.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/unowned.h"
+#include "tests/testing/eventually_fixture.h"
 #include "waiter/clock.h"
 #include "waiter/observer.h"
 #include "waiter/options.h"
@@ -52,30 +53,7 @@ using ::testing::Pointee;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
-                                         .max_delay = Seconds(1),
-                                         .jitter = Jitter::None()};
-
-class EventuallyTest : public testing::Test {
- protected:
-  // Returns a function that records the time of its call and returns it.
-  auto Elapsed() {
-    return [this] {
-      polled_at_.push_back(clock_.Elapsed());
-      return clock_.Elapsed();
-    };
-  }
-
-  EventuallyOptions Options(absl::Duration timeout) {
-    return {.timeout = timeout, .backoff = kEverySecond, .clock = &clock_};
-  }
-  EventuallyOptions HoldFor(absl::Duration time) {
-    return {.backoff = kEverySecond, .hold_for = time, .clock = &clock_};
-  }
-
-  SimulatedClock clock_;
-  std::vector<absl::Duration> polled_at_;
-};
+class EventuallyTest : public EventuallyFixture {};
 
 TEST_F(EventuallyTest, FirstPollIsAtOnce) {
   const auto elapsed = Elapsed();
