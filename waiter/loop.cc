@@ -139,6 +139,9 @@ std::optional<NextStep> WaitLoop::OnNotified(MonotonicTime now,
   ReplaceRecordedDelay(
       wait_, DurationBetween(state.step_started, std::max(earliest, now)));
   if (earliest > now) {
+    // It cannot end earlier. So a checkpoint that notifies does not cause
+    // another one.
+    state.sleep_is_fixed = true;
     if (wait_.policy.keeps_details()) SaveCheckpoint(wait_, now, earliest);
     return NextStep::SleepUntil(earliest);
   }

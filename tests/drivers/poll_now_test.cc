@@ -622,5 +622,45 @@ TEST_F(PollNowHandleTest, AnyHookMayCallIt) {
   }
 }
 
+TEST_F(PollNowHandleTest, EveryCheckpointMayCallIt) {
+  for (const bool on_engine : {false, true}) {
+    const PollNotifier changed;
+    WaitHandle handle;
+    int checkpoints = 0;
+    std::vector<absl::Duration> polled_at;
+    const absl::Duration start = clock_.Elapsed();
+    WaitOptions options = EverySecond(absl::Seconds(2));
+    options.backoff.min_delay = absl::Milliseconds(400);
+    options.hooks.on_checkpoint = [&](const WaitToken&) {
+      if (++checkpoints > 100) return;
+      changed.PollNow();
+      handle.PollNow();
+    };
+    Waiter wait(
+        [&] {
+          polled_at.push_back(clock_.Elapsed() - start);
+          return false;
+        },
+        options);
+
+    if (on_engine) {
+      WaitEngine engine(Simulated());
+      handle = engine.Start(std::move(wait), results_.Take());
+      engine.Run();
+    } else {
+      (void)wait.Wait({.notifier = &changed});
+    }
+
+    // A poll at 1.6 s would be too close to the last one.
+    EXPECT_THAT(polled_at,
+                ElementsAre(absl::ZeroDuration(), absl::Milliseconds(400),
+                            absl::Milliseconds(800), absl::Milliseconds(1200),
+                            absl::Seconds(2)));
+    // Each of four sleeps has one, and each of three that were shortened has
+    // another one.
+    EXPECT_EQ(checkpoints, 7);
+  }
+}
+
 }  // namespace
 }  // namespace waiter::poll_now_test
