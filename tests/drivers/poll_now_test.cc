@@ -471,7 +471,8 @@ TEST(PollNotifierTest, SleepTellsWhetherTheCountIsAnother) {
   stop_source stop;
   stop.request_stop();
   // Sleeps until `seconds` after the start.
-  const auto sleeps = [&](int seconds, uint64_t since, stop_token token) {
+  const auto sleeps = [&](int seconds, uint64_t since,
+                          const stop_token& token) {
     return changed.SleepUntil(
         clock,
         clock.MonotonicNow() +
