@@ -109,7 +109,7 @@ TEST_F(WaitEngineTest, ValueOfASuccessThatDoesNotEndTheWaitIsDropped) {
   std::vector<StopReason> reasons;
   const WaitHandle wait =
       engine.Start(Waiter([this] { return Success(token_); }, options),
-                   [&](const WaitResult<std::shared_ptr<int>>& result) {
+                   [&](const WaitResult<CountedCopies>& result) {
                      reasons.push_back(result.reason());
                      EXPECT_EQ(held(), 0);
                    });

@@ -539,7 +539,7 @@ enum class Kind { kPoll, kAsk, kAskAndAnswer, kCallback };
 // Starts a wait, one of whose functions destroys its handle.
 void DestroyInside(Kind kind, WaitEngine& engine) {
   SCOPED_TRACE(static_cast<int>(kind));
-  const auto token = std::make_shared<int>();
+  const CountedCopies token;
   const auto observer =
       std::make_shared<ActingObserver>(Hook::kOnDone, nullptr);
   std::latch assigned(1);
@@ -548,9 +548,9 @@ void DestroyInside(Kind kind, WaitEngine& engine) {
   std::atomic<int> calls = 0;
   const auto destroy = [&] {
     assigned.wait();
-    const auto before = token.use_count();
+    const int before = token.count();
     wait.reset();
-    EXPECT_EQ(token.use_count(), before) << "freed while it ran";
+    EXPECT_EQ(token.count(), before) << "freed while it ran";
   };
   auto call_back = [&, destroy, token = token](const WaitResult<>&) {
     ++calls;
@@ -580,7 +580,7 @@ void DestroyInside(Kind kind, WaitEngine& engine) {
   }
   assigned.count_down();
   observer->AwaitDone();
-  while (token.use_count() > 1) std::this_thread::yield();
+  while (token.count() > 1) std::this_thread::yield();
   EXPECT_EQ(observer->ends(), 1);
   EXPECT_EQ(polls, 1);
   EXPECT_EQ(calls, kind == Kind::kCallback ? 1 : 0);
@@ -610,8 +610,9 @@ TEST_F(WaitHandleTest, CallbacksMayDestroyEachOthersHandles) {
       std::atomic<int> calls = 0;
       for (size_t i = 0; i < 2; ++i) {
         waits[i] = engine.Start(
-            Waiter([&ready, token = token_] { return ready.load(); },
-                   {.timeout = Hours(1), .backoff = Every(Milliseconds(0))}),
+            Waiter(
+                [&ready, token = token_] { return ready.load(); },
+                {.timeout = Hours(1), .backoff = Every(absl::ZeroDuration())}),
             [&, i, token = token_](const WaitResult<>&) {
               waits[1 - i].reset();
               ++calls;

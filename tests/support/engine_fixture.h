@@ -6,7 +6,7 @@
 #ifndef WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
 #define WAITER_TESTS_SUPPORT_ENGINE_FIXTURE_H_
 
-#include <cstdint>
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -52,6 +52,28 @@ class Results {
   std::vector<WaitReport> reports_;
 };
 
+// Counts its copies, which callables on any thread hold. What destroys a copy
+// happens before a count that no longer includes it, which `use_count()` of a
+// shared pointer does not promise.
+class CountedCopies {
+ public:
+  CountedCopies() : count_(std::make_shared<std::atomic<int>>(1)) {}
+  CountedCopies(const CountedCopies& other) : count_(other.count_) {
+    ++*count_;
+  }
+  CountedCopies(CountedCopies&&) = default;
+  CountedCopies& operator=(const CountedCopies&) = delete;
+  CountedCopies& operator=(CountedCopies&&) = delete;
+  ~CountedCopies() {
+    if (count_ != nullptr) --*count_;
+  }
+
+  int count() const { return *count_; }
+
+ private:
+  std::shared_ptr<std::atomic<int>> count_;
+};
+
 // Provides options for an engine without threads on simulated time, and for
 // waits that poll each second.
 class EngineFixture : public testing::Test {
@@ -81,12 +103,12 @@ class EngineFixture : public testing::Test {
     return answer;
   }
   // Returns how many callables hold `token_`.
-  int64_t held() const { return token_.use_count() - 1; }
+  int held() const { return token_.count() - 1; }
 
   SimulatedClock clock_;
   Results results_;
   int polls_ = 0;
-  std::shared_ptr<int> token_ = std::make_shared<int>();
+  CountedCopies token_;
 };
 
 }  // namespace waiter

@@ -114,6 +114,8 @@ class EngineTask {
     if constexpr (std::is_void_v<T>) {
       callback_(WaitResult<>(std::move(report)));
     } else {
+      // A success that did not end the wait has a value, too.
+      if (report.reason != StopReason::kSuccess) value.reset();
       callback_(WaitResult<T>(std::move(report), std::move(value)));
     }
   }
@@ -126,7 +128,9 @@ class EngineTask {
       OptionalValue<T> value;
       task.adapter_.Poll(step.context(), step.found(), value);
       step.Decide();
-      if (step.must_call_back()) task.End(step, std::move(value));
+      if (step.must_call_back()) {
+        task.CallBack(std::move(step.report()), std::move(value));
+      }
     }
   }
 
@@ -146,7 +150,9 @@ class EngineTask {
     auto& typed = static_cast<EngineValueAnswer<T>&>(answer);
     step.found() = std::move(typed.found);
     step.Decide();
-    if (step.must_call_back()) From(storage).End(step, std::move(typed.value));
+    if (step.must_call_back()) {
+      From(storage).CallBack(std::move(step.report()), std::move(typed.value));
+    }
   }
 
   static void DoFinish(void* storage, WaitReport&& report) {
@@ -159,11 +165,6 @@ class EngineTask {
     } else {
       delete &From(storage);
     }
-  }
-
-  void End(EngineStep& step, OptionalValue<T> value) {
-    if (step.report().reason != StopReason::kSuccess) value = {};
-    CallBack(std::move(step.report()), std::move(value));
   }
 
   static constexpr bool IsInline() {
