@@ -15,7 +15,9 @@
 #define WAITER_LOOP_STEPS_H_
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "absl/base/attributes.h"
@@ -128,6 +130,32 @@ class LoopSteps {
   }
 };
 
+// Moves a delay from `now` that was drawn from `[low, high]` to the nearest of
+// the instants that all waits share, so that waits whose delays are random
+// anyway wake up together. It stays in the interval, and moves by at most 1/32
+// of it and 17 ms; by half of that, except near the ends. The instants of a
+// wide interval are also those of narrower ones.
+inline std::chrono::nanoseconds ToSharedInstant(
+    MonotonicTime now, std::chrono::nanoseconds low,
+    std::chrono::nanoseconds high, std::chrono::nanoseconds delay) {
+  // Longer gaps would save little more, and make bursts of polls.
+  constexpr uint64_t kLongestGap = uint64_t{1} << 24;
+  if (low >= high) return delay;
+  // A power of two, so that the sum below may overflow.
+  const uint64_t gap =
+      std::min(std::bit_floor(static_cast<uint64_t>((high - low).count())) / 32,
+               kLongestGap);
+  if (gap == 0) return delay;
+  const uint64_t end = static_cast<uint64_t>(now.time_since_epoch().count()) +
+                       static_cast<uint64_t>(delay.count());
+  const uint64_t behind = end & (gap - 1);
+  const std::chrono::nanoseconds step(static_cast<int64_t>(gap));
+  delay -= std::chrono::nanoseconds(static_cast<int64_t>(behind));
+  return delay < low || (behind > gap / 2 && delay + step <= high)
+             ? delay + step
+             : delay;
+}
+
 // The generator that a caller has given, or else the driver's, from which a
 // delay is drawn without a call through a pointer.
 template <typename Own>
@@ -135,6 +163,13 @@ class GivenOrOwnGen {
  public:
   // `given` may be null. Both must outlive this.
   GivenOrOwnGen(absl::BitGenRef* given, Own& own) : given_(given), own_(own) {}
+
+  // Makes delays from the driver's own generator end at shared instants. They
+  // begin at `now`.
+  GivenOrOwnGen& ShareInstants(MonotonicTime now) {
+    shared_from_ = now;
+    return *this;
+  }
 
   // NOLINTNEXTLINE(google-explicit-constructor): for code without templates
   operator absl::BitGenRef() const {
@@ -145,11 +180,18 @@ class GivenOrOwnGen {
   friend std::chrono::nanoseconds UniformDelay(std::chrono::nanoseconds low,
                                                std::chrono::nanoseconds high,
                                                GivenOrOwnGen& gen) {
-    return gen.given_ == nullptr ? waiter::UniformDelay(low, high, gen.own_)
-                                 : waiter::UniformDelay(low, high, *gen.given_);
+    if (gen.given_ != nullptr) {
+      return waiter::UniformDelay(low, high, *gen.given_);
+    }
+    const auto delay = waiter::UniformDelay(low, high, gen.own_);
+    return gen.shared_from_.has_value()
+               ? ToSharedInstant(*gen.shared_from_, low, high, delay)
+               : delay;
   }
+
   absl::BitGenRef* const given_;
   Own& own_;
+  std::optional<MonotonicTime> shared_from_;
 };
 
 }  // namespace waiter::internal

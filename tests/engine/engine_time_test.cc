@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
+#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/policy.h"
 #include "waiter/poll.h"
@@ -199,16 +201,14 @@ TEST_F(EngineTimeTest, PollsAreNeverEarlyAndAtMostOneTickLate) {
   }
 }
 
-// Counts the wake-ups of the engine for 200 waits with random delays.
-int WakeUpsOf(absl::Duration tick, double slack) {
+// Counts the wake-ups of the engine for 1000 waits with random delays.
+int WakeUpsOf(WaitEngineOptions options) {
   SimulatedClock clock;
-  WaitEngine engine({.threads = 0,
-                     .tick = tick,
-                     .relative_slack = slack,
-                     .clock = &clock,
-                     .seed = 7});
+  options.threads = 0;
+  options.clock = &clock;
+  WaitEngine engine(options);
   std::set<absl::Duration> wake_ups;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     engine
         .Start(Waiter(
                    [&] {
@@ -223,12 +223,62 @@ int WakeUpsOf(absl::Duration tick, double slack) {
   return static_cast<int>(wake_ups.size());
 }
 
-TEST_F(EngineTimeTest, TicksAndSlackWakeWaitsTogether) {
-  const int exact = WakeUpsOf(ZeroDuration(), 0);
-  const int ticks = WakeUpsOf(Milliseconds(100), 0);
-  const int slack = WakeUpsOf(Milliseconds(1), 0.25);
+TEST_F(EngineTimeTest, TicksSlackAndSharedInstantsWakeWaitsTogether) {
+  const int exact = WakeUpsOf({.tick = ZeroDuration(), .seed = 7});
+  const int ticks = WakeUpsOf({.tick = Milliseconds(100), .seed = 7});
+  const int slack = WakeUpsOf({.relative_slack = 0.25, .seed = 7});
   EXPECT_LT(2 * ticks, exact);
   EXPECT_LT(2 * slack, exact);
+  EXPECT_LT(2 * WakeUpsOf({}), WakeUpsOf({.seed = 7}));
+}
+
+// Counts the sleeps that are to end at an instant which waits share.
+class SharedInstants final : public WaitObserver {
+ public:
+  explicit SharedInstants(SimulatedClock& clock) : clock_(clock) {}
+
+  void BeforeSleep(const SleepEvent& sleep) override {
+    const MonotonicTime end =
+        clock_.MonotonicNow() + absl::ToChronoNanoseconds(sleep.delay);
+    if (end.time_since_epoch().count() % (int64_t{1} << 24) == 0) ++count_;
+  }
+  int count() const { return count_; }
+
+ private:
+  SimulatedClock& clock_;
+  int count_ = 0;
+};
+
+// Returns how many of 19 delays on [0, 1 s] end there.
+int CountShared(WaitEngineOptions options, std::optional<uint64_t> wait_seed) {
+  SimulatedClock clock;
+  options.threads = 0;
+  options.clock = &clock;
+  WaitEngine engine(options);
+  const auto observer = std::make_shared<SharedInstants>(clock);
+  engine
+      .Start(Waiter([] { return false; },
+                    {.timeout = absl::InfiniteDuration(),
+                     .max_attempts = 20,
+                     .backoff = {.initial_delay = Seconds(1),
+                                 .max_delay = Seconds(1),
+                                 .jitter = Jitter::Full(),
+                                 .min_delay = ZeroDuration()},
+                     .hooks = {.observer = observer, .seed = wait_seed},
+                     .clock = &clock}),
+             [](const WaitResult<>&) {})
+      .Detach();
+  engine.Run();
+  return observer->count();
+}
+
+TEST_F(EngineTimeTest, OnlyDelaysWithoutASeedOrGeneratorEndAtSharedInstants) {
+  SplitMix64 gen(7);
+  EXPECT_EQ(CountShared({}, std::nullopt), 19);
+  EXPECT_EQ(CountShared({.tick = ZeroDuration()}, std::nullopt), 0);
+  EXPECT_EQ(CountShared({.seed = 7}, std::nullopt), 0);
+  EXPECT_EQ(CountShared({.gen = gen}, std::nullopt), 0);
+  EXPECT_EQ(CountShared({}, 7), 0);
 }
 
 TEST_F(EngineTimeTest, SlackDoesNotStretchAPollThatNeverAnswers) {

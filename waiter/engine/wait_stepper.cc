@@ -66,6 +66,7 @@ WaitStepper::WaitStepper(const Parts& parts, const WaitEngineOptions& options,
       clock_(clock),
       has_executor_(parts.executor.has_executor()),
       exact_polls_(options.tick == absl::ZeroDuration()),
+      shares_instants_(!exact_polls_ && !options.seed.has_value()),
       gen_(options.gen),
       on_callback_exception_(options.on_callback_exception),
       poll_clock_(clock),
@@ -362,7 +363,7 @@ NextStep WaitStepper::DecideAny(EngineStep& step) {
   };
   auto gen = record.has_cold_state && record.cold->gen.has_value()
                  ? GivenOrOwnGen<SplitMix64>(nullptr, *record.cold->gen)
-                 : OwnGen();
+                 : OwnGen(end);
   return LoopSteps::OnPoll(
       *step.loop_, end, gen, [&] { return StopRequested(record); }, read_clock);
 }
@@ -375,7 +376,7 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   const MonotonicTime end = poll_clock_.EndOfPoll(exact_polls_);
   const auto stop_requested = [&] { return StopRequested(record); };
   RecordCodec& codec = waits_.codec();
-  auto gen = OwnGen();
+  auto gen = OwnGen(end);
   codec.RestoreReport(record);
   if (IsPlain(step.found())) {
     WaitLoop loop = codec.MakePlainLoop(record, policy, began);
@@ -397,9 +398,12 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   return next;
 }
 
-// Returns the generator for waits whose policy has no seed.
-inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen() {
-  return {gen_.has_value() ? &*gen_ : nullptr, own_gen_};
+// Returns the generator for waits whose policy has no seed, for delays that
+// begin at `now`.
+inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen(MonotonicTime now) {
+  GivenOrOwnGen<SplitMix64> gen(gen_.has_value() ? &*gen_ : nullptr, own_gen_);
+  if (shares_instants_) gen.ShareInstants(now);
+  return gen;
 }
 
 std::string_view EngineStep::name() const {

@@ -119,7 +119,7 @@ class WaitStepper {
   void Decide(EngineStep& step);
   NextStep DecideAny(EngineStep& step);
   NextStep DecidePlain(EngineStep& step);
-  GivenOrOwnGen<SplitMix64> OwnGen();
+  GivenOrOwnGen<SplitMix64> OwnGen(MonotonicTime now);
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
   void Sleep(EngineRecord& record, NextStep next,
@@ -139,6 +139,7 @@ class WaitStepper {
   Clock& clock_;
   const bool has_executor_;
   const bool exact_polls_;  // Each poll has its own reading of the clock.
+  const bool shares_instants_;
   std::optional<absl::BitGenRef> gen_;
   const std::function<void(std::exception_ptr)> on_callback_exception_;
   PollClock poll_clock_;

@@ -108,6 +108,9 @@ struct WaitEngineOptions {
   // then does not round up sleeps of the engine's threads, or of the thread
   // inside `Run`. Otherwise finite and at least 1 us. A tick of 1 ms makes
   // polls late by 0.6 ms (median), and a poll at a deadline by up to one tick.
+  // With a tick and without a `seed`, jittered delays also end at instants that
+  // waits share: within the jitter's interval, and at most 1/32 of it and 17 ms
+  // from where they were drawn.
   Duration tick = absl::Milliseconds(1);
 
   // Share by which a delay may be lengthened, so that even a few waits wake up
