@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "waiter/internal/exceptions.h"
+#include "waiter/thread_value.h"
 #else
 #include <pthread.h>
 #endif
@@ -46,48 +47,43 @@ nanoseconds TimeUntil(steady_clock::time_point time) {
 #ifdef _WIN32
 namespace {
 
-// The event and timer that one thread sleeps on.
-class Sleeper {
- public:
-  static Sleeper& OfThread() {
-    thread_local Sleeper sleeper;
-    return sleeper;
-  }
-  Sleeper(const Sleeper&) = delete;
-  Sleeper& operator=(const Sleeper&) = delete;
-  ~Sleeper() {
-    CloseHandle(woken_);
-    CloseHandle(timer_);
-  }
+void WAITER_AT_THREAD_END Close(void* handle) { CloseHandle(handle); }
 
-  HANDLE woken() const { return woken_; }
-  void Sleep() { WaitForSingleObject(woken_, INFINITE); }
-  void Sleep(nanoseconds limit) {
-    using Ticks = std::chrono::duration<int64_t, std::ratio<1, 10'000'000>>;
-    LARGE_INTEGER due;
-    // Negative: from now on, independently of the wall clock.
-    due.QuadPart = -std::chrono::ceil<Ticks>(limit).count();
-    SetWaitableTimer(timer_, &due, 0, nullptr, nullptr, FALSE);
-    const HANDLE either[] = {woken_, timer_};
-    WaitForMultipleObjects(2, either, FALSE, INFINITE);
-  }
+// Returns the event that a thread sleeps on.
+HANDLE EventOfThread() {
+  static ThreadValue events(Close);
+  if (events.Get() != nullptr) return events.Get();
+  const HANDLE event = CreateEventW(nullptr, /*bManualReset=*/FALSE,
+                                    /*bInitialState=*/FALSE, nullptr);
+  events.Set(event);
+  return event;
+}
 
- private:
-  Sleeper() {
-    // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, which older headers lack.
-    constexpr DWORD kHighResolution = 2;
-    timer_ = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
-                                    TIMER_ALL_ACCESS);
-    // Before Windows 10 1803, all timers are this coarse: 16 ms.
-    if (timer_ == nullptr) {
-      timer_ = CreateWaitableTimerW(nullptr, TRUE, nullptr);
-    }
-  }
+// Returns the timer of a thread.
+HANDLE TimerOfThread() {
+  static ThreadValue timers(Close);
+  if (timers.Get() != nullptr) return timers.Get();
+  // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, which older headers lack.
+  constexpr DWORD kHighResolution = 2;
+  HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
+                                        TIMER_ALL_ACCESS);
+  // Before Windows 10 1803, all timers are this coarse: 16 ms.
+  if (timer == nullptr) timer = CreateWaitableTimerW(nullptr, TRUE, nullptr);
+  timers.Set(timer);
+  return timer;
+}
 
-  const HANDLE woken_ = CreateEventW(nullptr, /*bManualReset=*/FALSE,
-                                     /*bInitialState=*/FALSE, nullptr);
-  HANDLE timer_ = nullptr;
-};
+void SleepOn(HANDLE woken) { WaitForSingleObject(woken, INFINITE); }
+void SleepOn(HANDLE woken, nanoseconds limit) {
+  using Ticks = std::chrono::duration<int64_t, std::ratio<1, 10'000'000>>;
+  const HANDLE timer = TimerOfThread();
+  LARGE_INTEGER due;
+  // Negative: from now on, independently of the wall clock.
+  due.QuadPart = -std::chrono::ceil<Ticks>(limit).count();
+  SetWaitableTimer(timer, &due, 0, nullptr, nullptr, FALSE);
+  const HANDLE either[] = {woken, timer};
+  WaitForMultipleObjects(2, either, FALSE, INFINITE);
+}
 
 }  // namespace
 
@@ -97,21 +93,21 @@ Condition::~Condition() = default;
 
 template <typename... Limit>
 void Condition::Sleep(Limit... limit) {
-  Sleeper& sleeper = Sleeper::OfThread();
-  WAITER_TRY { sleepers_.push_back(sleeper.woken()); }
+  const HANDLE woken = EventOfThread();
+  WAITER_TRY { sleepers_.push_back(woken); }
   WAITER_CATCH(const std::bad_alloc&) {
     // Without memory no notification comes, so the caller looks again soon.
     mutex_.unlock();
-    sleeper.Sleep(std::min<nanoseconds>({limit..., nanoseconds(1'000'000)}));
+    SleepOn(woken, std::min<nanoseconds>({limit..., nanoseconds(1'000'000)}));
     mutex_.lock();
     return;
   }
   mutex_.unlock();
-  sleeper.Sleep(limit...);
+  SleepOn(woken, limit...);
   mutex_.lock();
-  // The sleeper is still in the list if the limit came first, or if this sleep
+  // The event is still in the list if the limit came first, or if this sleep
   // ended by a notification that came after the limit of an earlier one.
-  std::erase(sleepers_, sleeper.woken());
+  std::erase(sleepers_, woken);
 }
 
 void Condition::Wait() { Sleep(); }

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -183,8 +184,11 @@ class RuntimeContext {
   friend class Token;
 
   static std::vector<Context>& Stack() {
-    thread_local std::vector<Context> stack;
-    return stack;
+    // Not a thread_local object, which MinGW frees before it destroys it.
+    static std::mutex mutex;
+    static auto& stacks = *new std::map<std::thread::id, std::vector<Context>>;
+    const std::lock_guard<std::mutex> lock(mutex);
+    return stacks[std::this_thread::get_id()];
   }
 };
 

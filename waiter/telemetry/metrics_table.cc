@@ -22,6 +22,7 @@
 #include "waiter/engine/engine.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/telemetry/metrics.h"
+#include "waiter/thread_value.h"
 
 namespace waiter {
 namespace {
@@ -45,16 +46,6 @@ class ShardOfThread {
  private:
   static constexpr size_t kNone = kShards;
 
-  // Gives the shard back at the end of the thread. The thread that takes it
-  // afterwards sees everything that this thread has written.
-  struct Release {
-    ~Release() {
-      taken_.fetch_and(~(1U << shard_), std::memory_order_release);
-      // Other objects of the thread may still record while they are destroyed.
-      shard_ = kSharedShard;
-    }
-  };
-
   static void Acquire() {
     uint32_t taken = taken_.load(std::memory_order_relaxed);
     do {
@@ -66,8 +57,25 @@ class ShardOfThread {
     } while (!taken_.compare_exchange_weak(taken, taken | (1U << shard_),
                                            std::memory_order_acquire,
                                            std::memory_order_relaxed));
-    thread_local Release at_end;
-    (void)at_end;
+    static internal::ThreadValue held(Release);
+    // One more than the number: null is no value.
+    if (!held.Set(reinterpret_cast<void*>(shard_ + 1))) {
+      Free(std::exchange(shard_, kSharedShard));
+    }
+  }
+
+  static void WAITER_AT_THREAD_END Release(void* value) {
+#ifndef __MINGW32__  // Which would allocate it again.
+    // Functions of other libraries may still record at the end of the thread.
+    shard_ = kSharedShard;
+#endif
+    Free(reinterpret_cast<uintptr_t>(value) - 1);
+  }
+
+  // The thread that takes the shard afterwards sees everything that this thread
+  // has written.
+  static void Free(size_t shard) {
+    taken_.fetch_and(~(1U << shard), std::memory_order_release);
   }
 
   static inline std::atomic<uint32_t> taken_ = 0;
