@@ -172,7 +172,7 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
   if (kind == Kind::kTargets) {
     flags_.BeginTopic("targets",
                       "kinds of targets; db=redis://HOST has the label db",
-                      SchemesHelp());
+                      SchemesHelp);
   }
   flags_.BeginTopic("when", "delays, limits and exit codes");
   wait_.AddTimesTo(flags_);

@@ -162,8 +162,8 @@ std::vector<std::string> Flags::LongForms(const std::string& argument) const {
 }
 
 void Flags::BeginTopic(std::string name, std::string summary,
-                       std::string notes) {
-  topics_.push_back({std::move(name), std::move(summary), std::move(notes)});
+                       std::string (*notes)()) {
+  topics_.push_back({std::move(name), std::move(summary), notes});
 }
 
 absl::Status Flags::ReadHelp(const std::string& argument,
@@ -409,7 +409,8 @@ std::string Flags::Help() const {
     const auto topic = std::find_if(
         topics_.begin(), topics_.end(),
         [&](const Topic& known) { return known.name == help_topic_; });
-    help = absl::StrCat(command_, ": ", topic->summary, "\n\n", topic->notes);
+    help = absl::StrCat(command_, ": ", topic->summary, "\n\n");
+    if (topic->notes != nullptr) help += topic->notes();
   }
   for (const Flag& flag : flags_) {
     if (flag.topic != help_topic_) continue;

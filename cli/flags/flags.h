@@ -93,10 +93,11 @@ class Flags {
   // Keeps the values of a flag, which was added before, out of error messages.
   void HideValues(std::string_view name);
 
-  // Begins a topic. `--help=NAME` shows `notes`, which are whole lines, and the
-  // flags that are added from here on; `--help` has one line for each topic.
+  // Begins a topic. `--help=NAME` shows what `notes` returns, which are whole
+  // lines, and the flags that are added from here on; `--help` has one line for
+  // each topic.
   void BeginTopic(std::string name, std::string summary,
-                  std::string notes = "");
+                  std::string (*notes)() = nullptr);
 
   // Sets whole lines that the help shows after the summary.
   void SetNotes(std::string notes) { notes_ = std::move(notes); }
@@ -160,7 +161,7 @@ class Flags {
   struct Topic {
     std::string name;
     std::string summary;
-    std::string notes;
+    std::string (*notes)();  // Null if there are none.
   };
 
   struct Alternatives {
