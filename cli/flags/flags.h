@@ -161,7 +161,7 @@ class Flags {
   struct Topic {
     std::string name;
     std::string summary;
-    std::string (*notes)();  // Null if there are none.
+    std::string (*notes)();  // Null without notes.
   };
 
   struct Alternatives {
