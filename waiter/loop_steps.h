@@ -75,6 +75,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline NextStep PollAfter(ActiveWait& wait,
   return plain ? NextStep::Poll() : BeginPoll(wait, now);
 }
 
+// Tells a generator when the delays begin that are drawn from it next.
+template <typename Gen>
+void BeginDelays(Gen& /*gen*/, MonotonicTime /*now*/) {}
+
 // For drivers.
 class LoopSteps {
  public:
@@ -90,6 +94,7 @@ class LoopSteps {
     if (!plain && wait.policy.observer() != nullptr) {
       now = std::max(now, read_time());
     }
+    BeginDelays(gen, now);
     const Decision decision =
         Decide(wait, answered, now, gen, stop_requested, plain);
     return decision.is_end ? Finish(wait, decision.reason, answered, now)
@@ -105,6 +110,7 @@ class LoopSteps {
       StopRequested stop_requested) {
     ActiveWait& wait = loop.wait_;
     RecordPoll(wait, now, /*plain=*/true);
+    BeginDelays(gen, now);
     const Decision decision =
         Decide(wait, now, now, gen, stop_requested, /*plain=*/true);
     if (decision.is_end) return std::nullopt;
@@ -164,12 +170,9 @@ class GivenOrOwnGen {
   // `given` may be null. Both must outlive this.
   GivenOrOwnGen(absl::BitGenRef* given, Own& own) : given_(given), own_(own) {}
 
-  // Makes delays from the driver's own generator end at shared instants. They
-  // begin at `now`.
-  GivenOrOwnGen& ShareInstants(MonotonicTime now) {
-    shared_from_ = now;
-    return *this;
-  }
+  // Makes delays from the driver's own generator end at instants which it
+  // shares between its waits: the shared ones, earlier by `phase`.
+  void ShareInstants(std::chrono::nanoseconds phase) { phase_ = phase; }
 
   // NOLINTNEXTLINE(google-explicit-constructor): for code without templates
   operator absl::BitGenRef() const {
@@ -184,14 +187,18 @@ class GivenOrOwnGen {
       return waiter::UniformDelay(low, high, *gen.given_);
     }
     const auto delay = waiter::UniformDelay(low, high, gen.own_);
-    return gen.shared_from_.has_value()
-               ? ToSharedInstant(*gen.shared_from_, low, high, delay)
+    return gen.phase_.has_value()
+               ? ToSharedInstant(gen.start_ + *gen.phase_, low, high, delay)
                : delay;
+  }
+  friend void BeginDelays(GivenOrOwnGen& gen, MonotonicTime now) {
+    gen.start_ = now;
   }
 
   absl::BitGenRef* const given_;
   Own& own_;
-  std::optional<MonotonicTime> shared_from_;
+  std::optional<std::chrono::nanoseconds> phase_;
+  MonotonicTime start_;
 };
 
 }  // namespace waiter::internal

@@ -47,29 +47,30 @@ nanoseconds TimeUntil(steady_clock::time_point time) {
 #ifdef _WIN32
 namespace {
 
-void WAITER_AT_THREAD_END Close(void* handle) { CloseHandle(handle); }
+void WAITER_AT_THREAD_END CloseEvent(void* event) { CloseHandle(event); }
+void WAITER_AT_THREAD_END CloseTimer(void* timer) { CloseHandle(timer); }
 
 // Returns the event that a thread sleeps on.
 HANDLE EventOfThread() {
-  static ThreadValue events(Close);
-  if (events.Get() != nullptr) return events.Get();
-  const HANDLE event = CreateEventW(nullptr, /*bManualReset=*/FALSE,
-                                    /*bInitialState=*/FALSE, nullptr);
-  events.Set(event);
-  return event;
+  using Event = ThreadValue<CloseEvent>;
+  if (Event::Get() == nullptr) {
+    Event::Set(CreateEventW(nullptr, /*bManualReset=*/FALSE,
+                            /*bInitialState=*/FALSE, nullptr));
+  }
+  return Event::Get();
 }
 
 // Returns the timer of a thread.
 HANDLE TimerOfThread() {
-  static ThreadValue timers(Close);
-  if (timers.Get() != nullptr) return timers.Get();
+  using Timer = ThreadValue<CloseTimer>;
+  if (Timer::Get() != nullptr) return Timer::Get();
   // CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, which older headers lack.
   constexpr DWORD kHighResolution = 2;
   HANDLE timer = CreateWaitableTimerExW(nullptr, nullptr, kHighResolution,
                                         TIMER_ALL_ACCESS);
   // Before Windows 10 1803, all timers are this coarse: 16 ms.
   if (timer == nullptr) timer = CreateWaitableTimerW(nullptr, TRUE, nullptr);
-  timers.Set(timer);
+  Timer::Set(timer);
   return timer;
 }
 

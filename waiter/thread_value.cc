@@ -3,39 +3,28 @@
 
 #include "waiter/thread_value.h"
 
-#ifdef _WIN32
+#ifdef __MINGW32__
+
 #ifndef NOMINMAX
 #define NOMINMAX
 #endif
 #include <windows.h>
-#else
-#include <pthread.h>
-#endif
 
 namespace waiter::internal {
 
-#ifdef _WIN32
-
-// Functions refuse a place that `FlsAlloc` could not make.
-ThreadValue::ThreadValue(AtEnd at_end) : place_(FlsAlloc(at_end)) {}
-
-bool ThreadValue::Set(void* value) { return FlsSetValue(place_, value) != 0; }
-
-void* ThreadValue::Get() const { return FlsGetValue(place_); }
-
-#else
-
-ThreadValue::ThreadValue(AtEnd at_end)
-    : has_place_(pthread_key_create(&place_, at_end) == 0) {}
-
-bool ThreadValue::Set(void* value) {
-  return has_place_ && pthread_setspecific(place_, value) == 0;
+unsigned long MakePlaceOfThreads(AtThreadEnd at_end) {
+  // Keeps the library in memory, as threads may end at any time.
+  HMODULE library;
+  GetModuleHandleExW(
+      GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+      reinterpret_cast<const wchar_t*>(at_end), &library);
+  return FlsAlloc(at_end);
 }
 
-void* ThreadValue::Get() const {
-  return has_place_ ? pthread_getspecific(place_) : nullptr;
+bool SetAtPlace(unsigned long place, void* value) {
+  return FlsSetValue(place, value) != 0;
 }
-
-#endif
 
 }  // namespace waiter::internal
+
+#endif  // __MINGW32__

@@ -6,20 +6,16 @@
 //
 //   void WAITER_AT_THREAD_END Close(void* file) { ... }
 //
-//   static ThreadValue files(Close);
-//   if (files.Get() == nullptr) files.Set(OpenFile());
+//   using File = ThreadValue<Close>;
+//   if (File::Get() == nullptr) File::Set(OpenFile());
 //
-// Instead of the destructor of a thread_local object: in programs of MinGW, the
-// memory of these objects is freed before their destructors run.
+// Instead of the destructor of a thread_local object, for programs of MinGW:
+// there, the memory of these objects is freed before their destructors run.
 
 #ifndef WAITER_THREAD_VALUE_H_
 #define WAITER_THREAD_VALUE_H_
 
-#ifndef _WIN32
-#include <pthread.h>
-#endif
-
-#ifdef _WIN32
+#ifdef __MINGW32__
 #define WAITER_AT_THREAD_END __stdcall
 #else
 #define WAITER_AT_THREAD_END
@@ -27,31 +23,45 @@
 
 namespace waiter::internal {
 
-// Never destroyed: for static objects. Thread-safe.
+using AtThreadEnd = void(WAITER_AT_THREAD_END*)(void* value);
+
+#ifdef __MINGW32__
+// Returns a place for values of threads, which is never freed.
+unsigned long MakePlaceOfThreads(AtThreadEnd at_end);
+// Returns false if there is no memory or no place.
+bool SetAtPlace(unsigned long place, void* value);
+#endif
+
+// One value for each function. Thread-safe.
+template <AtThreadEnd at_end>
 class ThreadValue {
  public:
-  using AtEnd = void(WAITER_AT_THREAD_END*)(void* value);
+  // Sets the value of this thread. `at_end` gets the last one unless it is
+  // null, before or after the destructors of the thread's objects. Returns
+  // false if the system lacks memory or places: then nothing is called.
+  static bool Set(void* value) {
+#ifdef __MINGW32__
+    static const unsigned long place = MakePlaceOfThreads(at_end);
+    value_ = value;
+    return SetAtPlace(place, value);
+#else
+    struct End {
+      ~End() {
+        if (value_ != nullptr) at_end(value_);
+      }
+    };
+    thread_local End end;
+    (void)end;
+    value_ = value;
+    return true;
+#endif
+  }
 
-  // `at_end` runs after the destructors of the thread's objects, unless the
-  // value is null then.
-  explicit ThreadValue(AtEnd at_end);
-
-  ThreadValue(const ThreadValue&) = delete;
-  ThreadValue& operator=(const ThreadValue&) = delete;
-
-  // Sets the value of this thread. Returns false if the system has no memory or
-  // no more places for values.
-  bool Set(void* value);
   // Returns the value of this thread; null before it is set.
-  void* Get() const;
+  static void* Get() { return value_; }
 
  private:
-#ifdef _WIN32
-  unsigned long place_;
-#else
-  pthread_key_t place_ = {};
-  bool has_place_;
-#endif
+  static inline thread_local void* value_ = nullptr;
 };
 
 }  // namespace waiter::internal

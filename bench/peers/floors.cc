@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The floors of the engine: only the parts of the work that every program must
-// do.
+// do which polls to the millisecond.
 //
 //   --mode=run            sleeps until each millisecond in which a wait is due,
 //                         as a loop does that other threads can wake

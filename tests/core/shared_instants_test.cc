@@ -4,12 +4,12 @@
 // The instants at which the random delays of many waits end together.
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -87,27 +87,37 @@ TEST(SharedInstantsTest, InstantsOfAWideIntervalAreAmongThoseOfANarrowOne) {
   }
 }
 
-// Of waits that begin at any time.
-TEST(SharedInstantsTest, DelaysOfAFleetStayUniform) {
+// Each wait has several delays, which begin where the one before ended, and at
+// a full millisecond.
+TEST(SharedInstantsTest, DelaysOfAFleetStayUniformExceptForTheirSteps) {
   const uint64_t seed = FirstSeed();
   SplitMix64 gen(seed);
   SCOPED_TRACE(absl::StrCat("WAITER_TEST_SEED=", seed));
-  constexpr int kDelays = 320'000;
   constexpr nanoseconds kLow = milliseconds(50);
   constexpr nanoseconds kHigh = milliseconds(100);
-  std::array<int, 32> counts = {};
-  double sum = 0;
-  for (int i = 0; i < kDelays; ++i) {
-    const MonotonicTime now(nanoseconds(gen() >> 10));
-    const nanoseconds delay =
-        ToSharedInstant(now, kLow, kHigh, UniformDelay(kLow, kHigh, gen));
-    sum += static_cast<double>(delay.count());
-    const int64_t part = (delay - kLow).count() * 32 / (kHigh - kLow).count();
-    ++counts[static_cast<size_t>(std::min<int64_t>(part, 31))];
+  std::vector<double> places;
+  for (int wait = 0; wait < 20'000; ++wait) {
+    MonotonicTime now(nanoseconds(gen() >> 10));
+    for (int i = 0; i < 5; ++i) {
+      const nanoseconds delay =
+          ToSharedInstant(now, kLow, kHigh, UniformDelay(kLow, kHigh, gen));
+      places.push_back(static_cast<double>((delay - kLow).count()) /
+                       static_cast<double>((kHigh - kLow).count()));
+      now = std::chrono::ceil<milliseconds>(now + delay);
+    }
   }
-  EXPECT_NEAR(sum / kDelays, 75e6, 0.2e6);
-  // 6 standard deviations are 6 %.
-  for (const int count : counts) EXPECT_NEAR(count, kDelays / 32, 700);
+  std::sort(places.begin(), places.end());
+  const auto size = static_cast<double>(places.size());
+  double sum = 0;
+  double farthest = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    sum += places[i];
+    farthest =
+        std::max(farthest, std::abs(places[i] - static_cast<double>(i) / size));
+  }
+  // A step is 1/47 of the interval. The errors are above 5 standard deviations.
+  EXPECT_LT(farthest, 1.0 / 47 + 0.01);
+  EXPECT_NEAR(sum / size, 0.5, 0.005);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -232,7 +233,7 @@ TEST_F(EngineTimeTest, TicksSlackAndSharedInstantsWakeWaitsTogether) {
   EXPECT_LT(2 * WakeUpsOf({}), WakeUpsOf({.seed = 7}));
 }
 
-// Counts the sleeps that are to end at an instant which waits share.
+// Counts the sleeps that are to end at instants which waits share.
 class SharedInstants final : public WaitObserver {
  public:
   explicit SharedInstants(SimulatedClock& clock) : clock_(clock) {}
@@ -240,13 +241,23 @@ class SharedInstants final : public WaitObserver {
   void BeforeSleep(const SleepEvent& sleep) override {
     const MonotonicTime end =
         clock_.MonotonicNow() + absl::ToChronoNanoseconds(sleep.delay);
-    if (end.time_since_epoch().count() % (int64_t{1} << 24) == 0) ++count_;
+    ++ends_[end.time_since_epoch().count() % (int64_t{1} << 24)];
   }
-  int count() const { return count_; }
+  // A hook that takes time, before the delay.
+  void AfterPoll(const PollEvent&) override {
+    clock_.AdvanceTime(Microseconds(10));
+  }
+
+  // Returns how many ends have the most frequent distance from an instant.
+  int count() const {
+    int most = 0;
+    for (const auto& [phase, count] : ends_) most = std::max(most, count);
+    return most;
+  }
 
  private:
   SimulatedClock& clock_;
-  int count_ = 0;
+  std::map<int64_t, int> ends_;
 };
 
 // Returns how many of 19 delays on [0, 1 s] end there.
@@ -275,10 +286,10 @@ int CountShared(WaitEngineOptions options, std::optional<uint64_t> wait_seed) {
 TEST_F(EngineTimeTest, OnlyDelaysWithoutASeedOrGeneratorEndAtSharedInstants) {
   SplitMix64 gen(7);
   EXPECT_EQ(CountShared({}, std::nullopt), 19);
-  EXPECT_EQ(CountShared({.tick = ZeroDuration()}, std::nullopt), 0);
-  EXPECT_EQ(CountShared({.seed = 7}, std::nullopt), 0);
-  EXPECT_EQ(CountShared({.gen = gen}, std::nullopt), 0);
-  EXPECT_EQ(CountShared({}, 7), 0);
+  EXPECT_LT(CountShared({.tick = ZeroDuration()}, std::nullopt), 3);
+  EXPECT_LT(CountShared({.seed = 7}, std::nullopt), 3);
+  EXPECT_LT(CountShared({.gen = gen}, std::nullopt), 3);
+  EXPECT_LT(CountShared({}, 7), 3);
 }
 
 TEST_F(EngineTimeTest, SlackDoesNotStretchAPollThatNeverAnswers) {

@@ -66,7 +66,6 @@ WaitStepper::WaitStepper(const Parts& parts, const WaitEngineOptions& options,
       clock_(clock),
       has_executor_(parts.executor.has_executor()),
       exact_polls_(options.tick == absl::ZeroDuration()),
-      shares_instants_(!exact_polls_ && !options.seed.has_value()),
       gen_(options.gen),
       on_callback_exception_(options.on_callback_exception),
       poll_clock_(clock),
@@ -75,7 +74,12 @@ WaitStepper::WaitStepper(const Parts& parts, const WaitEngineOptions& options,
               Validate(options).ok() ? absl::ToChronoNanoseconds(options.tick)
                                      : std::chrono::milliseconds(1),
               Validate(options).ok() ? options.relative_slack : 0, parts.pool),
-      own_gen_(seed) {}
+      own_gen_(seed) {
+  // Workers differ, so that not all programs of a machine poll at once.
+  if (!exact_polls_ && !options.seed.has_value()) {
+    phase_ = std::chrono::nanoseconds(own_gen_() >> 32);
+  }
+}
 
 // Start.
 
@@ -363,7 +367,7 @@ NextStep WaitStepper::DecideAny(EngineStep& step) {
   };
   auto gen = record.has_cold_state && record.cold->gen.has_value()
                  ? GivenOrOwnGen<SplitMix64>(nullptr, *record.cold->gen)
-                 : OwnGen(end);
+                 : OwnGen();
   return LoopSteps::OnPoll(
       *step.loop_, end, gen, [&] { return StopRequested(record); }, read_clock);
 }
@@ -376,7 +380,7 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   const MonotonicTime end = poll_clock_.EndOfPoll(exact_polls_);
   const auto stop_requested = [&] { return StopRequested(record); };
   RecordCodec& codec = waits_.codec();
-  auto gen = OwnGen(end);
+  auto gen = OwnGen();
   codec.RestoreReport(record);
   if (IsPlain(step.found())) {
     WaitLoop loop = codec.MakePlainLoop(record, policy, began);
@@ -398,11 +402,10 @@ inline NextStep WaitStepper::DecidePlain(EngineStep& step) {
   return next;
 }
 
-// Returns the generator for waits whose policy has no seed, for delays that
-// begin at `now`.
-inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen(MonotonicTime now) {
+// Returns the generator for waits whose policy has no seed.
+inline GivenOrOwnGen<SplitMix64> WaitStepper::OwnGen() {
   GivenOrOwnGen<SplitMix64> gen(gen_.has_value() ? &*gen_ : nullptr, own_gen_);
-  if (shares_instants_) gen.ShareInstants(now);
+  if (phase_.has_value()) gen.ShareInstants(*phase_);
   return gen;
 }
 

@@ -21,6 +21,7 @@
 #ifndef WAITER_ENGINE_WAIT_STEPPER_H_
 #define WAITER_ENGINE_WAIT_STEPPER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -119,7 +120,7 @@ class WaitStepper {
   void Decide(EngineStep& step);
   NextStep DecideAny(EngineStep& step);
   NextStep DecidePlain(EngineStep& step);
-  GivenOrOwnGen<SplitMix64> OwnGen(MonotonicTime now);
+  GivenOrOwnGen<SplitMix64> OwnGen();
   void OnException(EngineStep& step, std::exception_ptr exception);
   void Park(EngineStep& step);
   void Sleep(EngineRecord& record, NextStep next,
@@ -139,7 +140,6 @@ class WaitStepper {
   Clock& clock_;
   const bool has_executor_;
   const bool exact_polls_;  // Each poll has its own reading of the clock.
-  const bool shares_instants_;
   std::optional<absl::BitGenRef> gen_;
   const std::function<void(std::exception_ptr)> on_callback_exception_;
   PollClock poll_clock_;
@@ -147,6 +147,8 @@ class WaitStepper {
   WaitTimers timers_;
   std::vector<WaitRef> ready_;
   SplitMix64 own_gen_;
+  // Of the instants at which random delays end; unset if they end anywhere.
+  std::optional<std::chrono::nanoseconds> phase_;
 };
 
 }  // namespace waiter::internal

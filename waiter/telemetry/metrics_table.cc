@@ -57,16 +57,16 @@ class ShardOfThread {
     } while (!taken_.compare_exchange_weak(taken, taken | (1U << shard_),
                                            std::memory_order_acquire,
                                            std::memory_order_relaxed));
-    static internal::ThreadValue held(Release);
     // One more than the number: null is no value.
-    if (!held.Set(reinterpret_cast<void*>(shard_ + 1))) {
+    if (!internal::ThreadValue<Release>::Set(
+            reinterpret_cast<void*>(shard_ + 1))) {
       Free(std::exchange(shard_, kSharedShard));
     }
   }
 
   static void WAITER_AT_THREAD_END Release(void* value) {
 #ifndef __MINGW32__  // Which would allocate it again.
-    // Functions of other libraries may still record at the end of the thread.
+    // Other objects of the thread may still record while they are destroyed.
     shard_ = kSharedShard;
 #endif
     Free(reinterpret_cast<uintptr_t>(value) - 1);

@@ -107,10 +107,11 @@ struct WaitEngineOptions {
   // to 40 us of processor time, serves many waits. Zero for exact times; Linux
   // then does not round up sleeps of the engine's threads, or of the thread
   // inside `Run`. Otherwise finite and at least 1 us. A tick of 1 ms makes
-  // polls late by 0.6 ms (median), and a poll at a deadline by up to one tick.
-  // With a tick and without a `seed`, jittered delays also end at instants that
-  // waits share: within the jitter's interval, and at most 1/32 of it and 17 ms
-  // from where they were drawn.
+  // polls late by 0.7 ms (median), and a poll at a deadline by up to one tick.
+  // With a tick, and without a `seed` or `gen` of the engine or the wait, the
+  // delays drawn by jitter also end at instants that the waits of a thread
+  // share: each within the jitter's interval, and at most 1/32 of it and 17 ms
+  // from where it was drawn.
   Duration tick = absl::Milliseconds(1);
 
   // Share by which a delay may be lengthened, so that even a few waits wake up
