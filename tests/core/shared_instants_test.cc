@@ -103,7 +103,8 @@ TEST(SharedInstantsTest, DelaysOfAFleetStayUniformExceptForTheirSteps) {
           ToSharedInstant(now, kLow, kHigh, UniformDelay(kLow, kHigh, gen));
       places.push_back(static_cast<double>((delay - kLow).count()) /
                        static_cast<double>((kHigh - kLow).count()));
-      now = std::chrono::ceil<milliseconds>(now + delay);
+      now = MonotonicTime(
+          std::chrono::ceil<milliseconds>((now + delay).time_since_epoch()));
     }
   }
   std::sort(places.begin(), places.end());

@@ -243,9 +243,9 @@ class SharedInstants final : public WaitObserver {
         clock_.MonotonicNow() + absl::ToChronoNanoseconds(sleep.delay);
     ++ends_[end.time_since_epoch().count() % (int64_t{1} << 24)];
   }
-  // A hook that takes time, before the delay.
+  // A hook that takes more time each time, before the delay.
   void AfterPoll(const PollEvent&) override {
-    clock_.AdvanceTime(Microseconds(10));
+    clock_.AdvanceTime(Microseconds(10) * ++polls_);
   }
 
   // Returns how many ends have the most frequent distance from an instant.
@@ -257,6 +257,7 @@ class SharedInstants final : public WaitObserver {
 
  private:
   SimulatedClock& clock_;
+  int polls_ = 0;
   std::map<int64_t, int> ends_;
 };
 
