@@ -139,8 +139,8 @@ class LoopSteps {
 // Moves a delay from `now` that was drawn from `[low, high]` to the nearest of
 // the instants that all waits share, so that waits whose delays are random
 // anyway wake up together. It stays in the interval, and moves by at most 1/32
-// of it and 17 ms; by half of that, except near the ends. The instants of a
-// wide interval are also those of narrower ones.
+// of it, and by at most 17 ms; by half of that except near the ends. Instants
+// of a wide interval are also instants of narrower ones.
 inline std::chrono::nanoseconds ToSharedInstant(
     MonotonicTime now, std::chrono::nanoseconds low,
     std::chrono::nanoseconds high, std::chrono::nanoseconds delay) {
@@ -170,8 +170,8 @@ class GivenOrOwnGen {
   // `given` may be null. Both must outlive this.
   GivenOrOwnGen(absl::BitGenRef* given, Own& own) : given_(given), own_(own) {}
 
-  // Makes delays from the driver's own generator end at instants which it
-  // shares between its waits: the shared ones, earlier by `phase`.
+  // Makes delays from the driver's own generator end at shared instants, or
+  // rather earlier than these by `phase`.
   void ShareInstants(std::chrono::nanoseconds phase) { phase_ = phase; }
 
   // NOLINTNEXTLINE(google-explicit-constructor): for code without templates
@@ -188,7 +188,8 @@ class GivenOrOwnGen {
     }
     const auto delay = waiter::UniformDelay(low, high, gen.own_);
     return gen.phase_.has_value()
-               ? ToSharedInstant(gen.start_ + *gen.phase_, low, high, delay)
+               ? ToSharedInstant(SaturatingAdd(gen.start_, *gen.phase_), low,
+                                 high, delay)
                : delay;
   }
   friend void BeginDelays(GivenOrOwnGen& gen, MonotonicTime now) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The floors of the engine: only the parts of the work that every program must
-// do which polls to the millisecond.
+// The floors of the engine: only what every program must do that polls to the
+// millisecond.
 //
 //   --mode=run            sleeps until each millisecond in which a wait is due,
 //                         as a loop does that other threads can wake

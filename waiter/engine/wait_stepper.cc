@@ -77,7 +77,7 @@ WaitStepper::WaitStepper(const Parts& parts, const WaitEngineOptions& options,
       own_gen_(seed) {
   // Workers differ, so that not all programs of a machine poll at once.
   if (!exact_polls_ && !options.seed.has_value()) {
-    phase_ = std::chrono::nanoseconds(own_gen_() >> 32);
+    phase_ = std::chrono::nanoseconds(own_gen_() >> 40);
   }
 }
 

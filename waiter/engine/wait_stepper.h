@@ -147,7 +147,8 @@ class WaitStepper {
   WaitTimers timers_;
   std::vector<WaitRef> ready_;
   SplitMix64 own_gen_;
-  // Of the instants at which random delays end; unset if they end anywhere.
+  // How much earlier than shared instants random delays end. Unset: they end at
+  // any time.
   std::optional<std::chrono::nanoseconds> phase_;
 };
 
