@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -89,34 +90,40 @@ std::optional<NextStep> OnPlainPoll(const WaitPolicy& policy, Wait& wait,
   return step;
 }
 
-std::vector<WaitOptions> PlainOptions() {
-  std::vector<WaitOptions> all;
-  for (const Jitter jitter :
-       {Jitter::None(), Jitter::Full(), Jitter::Decorrelated()}) {
-    for (const int initial_delay : {0, 1}) {
-      for (const bool has_min_delay : {false, true}) {
-        for (const bool has_timeout : {false, true}) {
-          for (const int max_attempts : {0, 1, 3}) {
-            for (const int lead : {0, 2}) {
-              WaitOptions options = {
-                  .timeout = has_timeout ? absl::Seconds(10)
-                                         : absl::InfiniteDuration(),
-                  .backoff = {.initial_delay = absl::Seconds(initial_delay),
-                              .max_delay = absl::Seconds(4),
-                              .jitter = jitter},
-                  .polls = {.last_lead = absl::Seconds(lead)}};
-              if (has_min_delay) {
-                options.backoff.min_delay = options.backoff.initial_delay / 2;
-              }
-              if (max_attempts > 0) options.max_attempts = max_attempts;
-              all.push_back(options);
-            }
-          }
-        }
-      }
-    }
+// Returns each of the options with each of the values, which `set` puts in.
+template <typename T, typename Set>
+std::vector<WaitOptions> WithEach(const std::vector<WaitOptions>& all,
+                                  std::initializer_list<T> values, Set set) {
+  std::vector<WaitOptions> result;
+  for (const WaitOptions& options : all) {
+    for (const T& value : values) set(result.emplace_back(options), value);
   }
-  return all;
+  return result;
+}
+
+std::vector<WaitOptions> PlainOptions() {
+  std::vector<WaitOptions> all = {{.backoff = {.max_delay = absl::Seconds(4)}}};
+  all = WithEach(all, {Jitter::None(), Jitter::Full(), Jitter::Decorrelated()},
+                 [](WaitOptions& options, Jitter jitter) {
+                   options.backoff.jitter = jitter;
+                 });
+  all = WithEach(all, {0, 1}, [](WaitOptions& options, int initial_delay) {
+    options.backoff.initial_delay = absl::Seconds(initial_delay);
+  });
+  all = WithEach(all, {false, true}, [](WaitOptions& options, bool has_least) {
+    if (!has_least) return;
+    options.backoff.min_delay = options.backoff.initial_delay / 2;
+  });
+  all = WithEach(all, {absl::InfiniteDuration(), absl::Seconds(10)},
+                 [](WaitOptions& options, absl::Duration timeout) {
+                   options.timeout = timeout;
+                 });
+  all = WithEach(all, {0, 1, 3}, [](WaitOptions& options, int max_attempts) {
+    if (max_attempts > 0) options.max_attempts = max_attempts;
+  });
+  return WithEach(all, {0, 2}, [](WaitOptions& options, int lead) {
+    options.polls.last_lead = absl::Seconds(lead);
+  });
 }
 
 // Waits in every state in which the next poll, at 1 h plus `elapsed`, may be
