@@ -1,20 +1,20 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares a store in PostgreSQL with the book, which is the specification. The
-// calls are random; WAITER_TEST_SEED repeats a run.
-
-#ifdef WAITER_HAS_LIBPQ
+// Compares stores with the book, which is the specification. The calls are
+// random; WAITER_TEST_SEED repeats a run.
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,9 +25,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/durable/postgres_fixture.h"
 #include "tests/durable/store_calls.h"
+#include "tests/durable/wait_store_fixture.h"
 #include "tests/support/first_seed.h"
+#include "tests/support/unowned.h"
 #include "tests/support/wait_book.h"
 #include "waiter/durable/store.h"
 
@@ -61,15 +62,28 @@ std::string Text(const StoredWait& wait) {
                       wait.is_cancelled ? int64_t{1} : wait.due_us.value_or(0));
 }
 
-class PostgresBookTest : public PostgresFixture {
+// The stores on real time that have one implementation each.
+std::vector<StoreKind> Kinds() {
+  std::vector<StoreKind> kinds;
+  for (const StoreKind& kind : kStoreKinds) {
+    const std::string_view name = kind.name;
+    if (name == "Sqlite" || name == "Postgres" || name == "Redis") {
+      kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
+class StoreBookTest : public testing::TestWithParam<StoreKind> {
  protected:
+  void SetUp() override {
+    if (subject_->store() == nullptr) GTEST_SKIP() << subject_->why_not();
+    store_.emplace(Unowned(*subject_->store()));
+  }
+
   void RunSeed(uint64_t seed, int steps) {
     SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
     random_.seed(seed);
-    store_.emplace(MakeStore());
-    book_ = WaitBook();
-    fences_.clear();
-    partition_ = {.space = "default", .name = "n", .index = 0};
     for (int i = 0; i < steps && !HasFailure(); ++i) {
       SCOPED_TRACE(testing::Message() << "step " << i);
       Step();
@@ -246,26 +260,25 @@ class PostgresBookTest : public PostgresFixture {
     EXPECT_THAT(stats->counters, UnorderedElementsAreArray(expected.counters));
   }
 
+  const std::unique_ptr<Subject> subject_ = GetParam().make();
   std::mt19937_64 random_;
   std::optional<StoreCalls> store_;
   WaitBook book_;
-  WaitPartition partition_;
+  const WaitPartition partition_ = {
+      .space = "default", .name = "n", .index = 0};
   // The fences that each key has had or might have now.
   std::map<std::string, std::vector<int64_t>> fences_;
 };
 
-TEST_F(PostgresBookTest, AllAreThoseOfTheBook) {
+INSTANTIATE_TEST_SUITE_P(Stores, StoreBookTest, testing::ValuesIn(Kinds()),
+                         [](const testing::TestParamInfo<StoreKind>& kind) {
+                           return kind.param.name;
+                         });
+
+TEST_P(StoreBookTest, AllAreThoseOfTheBook) {
   const uint64_t seed = FirstSeed();
   RunSeed(seed, 400);
 }
 
 }  // namespace
 }  // namespace waiter
-
-#else  // WAITER_HAS_LIBPQ
-
-#include "gtest/gtest.h"
-
-TEST(PostgresBookTest, NeedsLibpq) { GTEST_SKIP() << "built without libpq"; }
-
-#endif  // WAITER_HAS_LIBPQ
