@@ -55,7 +55,7 @@ absl::StatusOr<SqliteLibrary> Open() {
       kFile, FindAll,
       "--store=FILE needs libsqlite3.so.0, which is not installed here: "
       "install the package libsqlite3-0, or use --store=postgres://HOST",
-      "--store=FILE needs SQLite 3.24 or newer, but the libsqlite3.so.0 here "
+      "--store=FILE needs SQLite 3.25 or newer, but the libsqlite3.so.0 here "
       "is older: upgrade it, or use --store=redis://HOST");
 }
 

@@ -114,11 +114,56 @@ TEST_F(SqliteStoreTest, FileOfAnotherProgramIsSharedOnlyIfItMayBe) {
 
 TEST_F(SqliteStoreTest, FileOfANewerVersionIsRefused) {
   MakeStore();
-  file_.Run("UPDATE waiter_schema SET version = 2");
+  file_.Run("UPDATE waiter_schema SET version = 3");
   EXPECT_THAT(MakeSqliteWaitStore(file_.path()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("has version 2"),
+                       AllOf(HasSubstr("has version 3"),
                              HasSubstr("use a newer program"))));
+}
+
+TEST_F(SqliteStoreTest, FileOfVersionOneIsUpgradedWithItsWaits) {
+  int64_t fence = 0;
+  {
+    const Store store = MakeStore();
+    ASSERT_TRUE(store.Enqueue({{.key = "held", .record = "r"}}).ok());
+    const absl::StatusOr<ClaimReply> claimed = store.Claim();
+    ASSERT_TRUE(claimed.ok());
+    fence = claimed->fence;
+    ASSERT_TRUE(
+        store.Enqueue({{.key = "free", .delay_us = kMinute, .record = "r"}})
+            .ok());
+  }
+  ASSERT_EQ(file_.Run(absl::StrCat(
+                "UPDATE waiter_waits SET due_us = ", fence,
+                " WHERE key = CAST('held' AS BLOB);"
+                "UPDATE waiter_waits SET due_us = 2, notified = 1 "
+                "WHERE key = CAST('free' AS BLOB);"
+                "DROP TABLE waiter_claims; DROP INDEX waiter_notified;"
+                "ALTER TABLE waiter_partitions DROP COLUMN bound_due;"
+                "ALTER TABLE waiter_partitions DROP COLUMN bound_id;"
+                "ALTER TABLE waiter_waits RENAME COLUMN due_us TO due;"
+                "UPDATE waiter_schema SET version = 1")),
+            "");
+  const Store store = MakeStore();
+  EXPECT_EQ(store.Get("held").due_us, fence);
+  const absl::StatusOr<ClaimReply> claimed = store.Claim();
+  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  ASSERT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_EQ(claimed->waits.at(0).key, "free");
+  EXPECT_TRUE(claimed->waits.at(0).is_notified);
+  const absl::StatusOr<SettleReply> settled =
+      store.Settle({{.key = "held", .fence = fence},
+                    {.key = "free", .fence = claimed->fence}});
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_EQ(file_.Run("SELECT version FROM waiter_schema"), "2");
+}
+
+TEST_F(SqliteStoreTest, ProgramsOfVersionOneFailOnTheTables) {
+  ASSERT_TRUE(MakeStore().Open().ok());
+  EXPECT_EQ(file_.Run("INSERT INTO waiter_waits(partition, key, due, record) "
+                      "VALUES (1, 'a', 2, '')"),
+            "error: table waiter_waits has no column named due");
 }
 
 TEST_F(SqliteStoreTest, FolderThatDoesNotExistIsAnError) {
@@ -472,7 +517,8 @@ TEST_F(SqliteStoreTest, CheckFindsAndRepairsWhatOtherProgramsBreak) {
                   .ok());
   EXPECT_THAT(store.Faults(false), IsEmpty());
   file_.Run(
-      "UPDATE waiter_waits SET due = NULL WHERE key = CAST('adrift' AS BLOB);"
+      "UPDATE waiter_waits SET due_us = NULL WHERE key = CAST('adrift' AS "
+      "BLOB);"
       "UPDATE waiter_waits SET forget = 5 WHERE key = CAST('kept' AS BLOB);"
       "DELETE FROM waiter_waits WHERE key = CAST('lost' AS BLOB);"
       "UPDATE waiter_waits SET record = CAST('2x' AS BLOB), marks = 1 "
@@ -526,6 +572,66 @@ TEST_F(SqliteStoreTest, TimeOfTheFileIsTheMachines) {
   ASSERT_TRUE(reply.ok());
   EXPECT_GE(reply->now_us, before);
   EXPECT_LE(reply->now_us, absl::ToUnixMicros(absl::Now()));
+}
+
+// As it may when the machine starts again.
+TEST_F(SqliteStoreTest, TimeThatWentBackDelaysNoNewWaits) {
+  const auto step = [&](const char* by) {
+    file_.Run(absl::StrCat(
+        "UPDATE waiter_schema SET offset_us = offset_us + 3600000000 * ", by));
+  };
+  const Store store = MakeStore();
+  ASSERT_TRUE(store.Open().ok());
+  step("1");
+  ASSERT_TRUE(store.Enqueue({{.key = "held", .record = "r"}}).ok());
+  const absl::StatusOr<ClaimReply> held = store.Claim();
+  ASSERT_TRUE(held.ok());
+  ASSERT_THAT(held->waits, SizeIs(1));
+  step("-1");
+  ASSERT_TRUE(store.Enqueue({{.key = "new", .record = "r"}}).ok());
+  const absl::StatusOr<ClaimReply> claimed = store.Claim();
+  ASSERT_TRUE(claimed.ok());
+  ASSERT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_EQ(claimed->waits.at(0).key, "new");
+  EXPECT_EQ(store.Get("held").due_us, held->fence);
+  const absl::StatusOr<SettleReply> settled =
+      store.Settle({{.key = "held", .fence = held->fence}});
+  ASSERT_TRUE(settled.ok());
+  EXPECT_THAT(settled->lost, IsEmpty());
+}
+
+// A claim writes one row, whatever the number of its waits.
+TEST_F(SqliteStoreTest, ClaimChangesNoWaitAndEndsWithItsLastOne) {
+  const Store store = MakeStore();
+  ASSERT_TRUE(store
+                  .Enqueue({{.key = "a", .record = "r"},
+                            {.key = "b", .record = "r"},
+                            {.key = "c", .record = "r"}})
+                  .ok());
+  constexpr const char* kWaits =
+      "SELECT group_concat(due_us || ' ' || record) FROM waiter_waits";
+  constexpr const char* kClaims =
+      "SELECT count(*) || ' ' || coalesce(sum(held), 0) FROM waiter_claims";
+  const std::string before = file_.Run(kWaits);
+  const absl::StatusOr<ClaimReply> two = store.Claim(2);
+  ASSERT_TRUE(two.ok());
+  ASSERT_THAT(two->waits, SizeIs(2));
+  EXPECT_EQ(file_.Run(kWaits), before);
+  EXPECT_EQ(file_.Run(kClaims), "1 2");
+  const absl::StatusOr<ClaimReply> one = store.Claim(2);
+  ASSERT_TRUE(one.ok());
+  ASSERT_THAT(one->waits, SizeIs(1));
+  // The fence of another claim holds nothing here.
+  const absl::StatusOr<SettleReply> wrong =
+      store.Settle({{.key = two->waits.at(0).key, .fence = one->fence},
+                    {.key = one->waits.at(0).key, .fence = two->fence}});
+  ASSERT_TRUE(wrong.ok());
+  EXPECT_THAT(wrong->lost, SizeIs(2));
+  EXPECT_EQ(file_.Run(kClaims), "2 3");
+  for (const ClaimedWait& wait : two->waits) {
+    ASSERT_TRUE(store.Settle({{.key = wait.key, .fence = two->fence}}).ok());
+  }
+  EXPECT_EQ(file_.Run(kClaims), "1 1");
 }
 
 TEST_F(SqliteStoreTest, ClockThatWasSetBackIsNoted) {

@@ -19,7 +19,7 @@
 //       db, "default", "order-shipped", {.key = "17", .args = "eu-west-1"});
 //   sqlite3_exec(db, status.ok() ? "COMMIT" : "ROLLBACK", ...);
 //
-// Your program must link SQLite 3.24 or newer, built thread-safe, the default.
+// Your program must link SQLite 3.25 or newer, built thread-safe, the default.
 // docs/durable.md describes the tables and the effects of failures.
 
 #ifndef WAITER_DURABLE_SQLITE_STORE_H_

@@ -20,7 +20,7 @@ struct sqlite3_stmt;
 namespace waiter::internal {
 
 // The functions, named without "sqlite3_". The newest one came with SQLite 3.20
-// (2017); the statements of the store need 3.24 (2018).
+// (2017); the statements of the store need 3.25 (2018).
 struct SqliteLibrary {
   // NOLINTBEGIN(google-runtime-int): as sqlite3.h has them
   int (*bind_blob)(sqlite3_stmt*, int, const void*, int, void (*)(void*));

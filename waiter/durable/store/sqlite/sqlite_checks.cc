@@ -18,6 +18,7 @@
 #include "waiter/durable/key_cursor.h"
 #include "waiter/durable/row_faults.h"
 #include "waiter/durable/store.h"
+#include "waiter/durable/store/sqlite/sqlite_claims.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/durable/store/sqlite/sqlite_waits.h"
 
@@ -33,12 +34,12 @@ constexpr int64_t kMaxAhead = 2'000'000;
 
 // The columns that `ReadState` reads. Other columns may precede them.
 constexpr const char* kStep =
-    "SELECT key, substr(record, 1, 1), due, forget, crashes + marks + "
+    "SELECT key, substr(record, 1, 1), due_us, forget, crashes + marks + "
     "cancelled + notified FROM waiter_waits INDEXED BY waiter_key WHERE "
     "partition = ? AND "
     "key > ? ORDER BY key LIMIT ?";
 constexpr const char* kOne =
-    "SELECT key, substr(record, 1, 1), due, forget, crashes + marks + "
+    "SELECT key, substr(record, 1, 1), due_us, forget, crashes + marks + "
     "cancelled + notified FROM waiter_waits INDEXED BY waiter_key WHERE "
     "partition = ? AND "
     "key = ?";
@@ -108,7 +109,7 @@ absl::StatusOr<std::vector<FaultyWait>> SqliteWaits::Examine(
   file_->Run(
       "UPDATE waiter_partitions SET "
       "pending = (SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
-      "WHERE partition = ?1 AND due IS NOT NULL), "
+      "WHERE partition = ?1 AND due_us IS NOT NULL), "
       "kept = (SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_forget "
       "WHERE partition = ?1 AND forget IS NOT NULL) WHERE id = ?1",
       partition);
@@ -128,16 +129,17 @@ std::vector<WaitFault> SqliteWaits::ExamineOne(PartitionId partition,
   if (!repairs || faults.empty()) return faults;
   if (row.is_over) {
     file_->Run(
-        "UPDATE waiter_waits INDEXED BY waiter_key SET due = NULL, forget = "
+        "UPDATE waiter_waits INDEXED BY waiter_key SET due_us = NULL, forget = "
         "coalesce(forget, ?), crashes = 0, marks = 0, cancelled = 0, "
         "notified = 0 "
         "WHERE partition = ? AND key = ?",
         now_us_ + kDay, partition, SqliteBlob{key});
   } else {
     file_->Run(
-        "UPDATE waiter_waits INDEXED BY waiter_key SET due = coalesce(due, ?), "
-        "forget = NULL WHERE partition = ? AND key = ?",
-        now_us_ - now_us_ % 2, partition, SqliteBlob{key});
+        "UPDATE waiter_waits INDEXED BY waiter_key SET due_us = "
+        "coalesce(due_us, ?), forget = NULL WHERE partition = ? AND key = ?",
+        FreeDue(claims_.BoundForWrites(partition, now_us_), now_us_), partition,
+        SqliteBlob{key});
   }
   return faults;
 }

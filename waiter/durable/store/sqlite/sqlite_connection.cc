@@ -37,7 +37,7 @@ constexpr int kNullType = 5;
 constexpr int kOpenReadWriteCreate = 0x2 | 0x4;
 constexpr unsigned int kPreparePersistent = 1;
 // The statements have upserts.
-constexpr int kMinVersion = 3'024'000;
+constexpr int kMinVersion = 3'025'000;
 
 // Between two attempts to get a lock.
 constexpr std::chrono::microseconds kMinBusyGap(200);
@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
     std::chrono::nanoseconds busy_timeout) {
   if (library.libversion_number() < kMinVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "SQLite is ", library.libversion(), "; the store needs 3.24 or newer"));
+        "SQLite is ", library.libversion(), "; the store needs 3.25 or newer"));
   }
   auto connection =
       absl::WrapUnique(new SqliteConnection(library, path, busy_timeout));

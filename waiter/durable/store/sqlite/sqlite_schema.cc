@@ -17,10 +17,10 @@
 namespace waiter::internal {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
-// All times are in microseconds, of the time of the file. Waits, partitions
-// and rows are identified by numbers.
+// Version 1. All times are in microseconds, of the time of the file. Waits,
+// partitions and rows are identified by numbers.
 constexpr const char* kTables = R"sql(
 CREATE TABLE waiter_schema(
   version INTEGER NOT NULL,
@@ -93,6 +93,28 @@ CREATE TABLE waiter_inbox(
 );
 )sql";
 
+// Version 2: a claim is one row. Programs of version 1 that have the file open
+// would not see it, so a column has another name, at which their statements
+// fail.
+constexpr const char* kClaims = R"sql(
+ALTER TABLE waiter_waits RENAME COLUMN due TO due_us;
+UPDATE waiter_waits SET notified = 2 WHERE notified = 1 AND due_us % 2 = 0;
+CREATE INDEX waiter_notified ON waiter_waits(partition) WHERE notified = 1;
+ALTER TABLE waiter_partitions ADD COLUMN bound_due INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE waiter_partitions ADD COLUMN bound_id INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE waiter_claims(
+  partition INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  from_due INTEGER NOT NULL,
+  from_id INTEGER NOT NULL,
+  to_due INTEGER NOT NULL,
+  to_id INTEGER NOT NULL,
+  held INTEGER NOT NULL,
+  PRIMARY KEY (partition, fence)
+) WITHOUT ROWID;
+UPDATE waiter_schema SET version = 2;
+)sql";
+
 // "Wait", for the program `file`.
 constexpr const char* kOwnFile = "PRAGMA application_id = 0x57616974";
 
@@ -124,6 +146,7 @@ absl::Status CreateTables(SqliteConnection& file,
   }
   if (is_empty) file.RunScript(kOwnFile);
   file.RunScript(kTables);
+  file.RunScript(kClaims);
   return file.status();
 }
 
@@ -138,7 +161,8 @@ absl::Status CheckVersion(SqliteConnection& file,
   const std::optional<int64_t> version =
       Number(file, "SELECT version FROM waiter_schema");
   if (!file.status().ok()) return file.status();
-  if (version == kVersion) return absl::OkStatus();
+  if (version == 1) file.RunScript(kClaims);
+  if (version == 1 || version == kVersion) return file.status();
   return absl::FailedPreconditionError(absl::StrCat(
       file.path(), " has version ", version.value_or(0),
       " of the tables of durable waits; this program knows version ", kVersion,

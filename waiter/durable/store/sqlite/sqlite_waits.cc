@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <ctime>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,6 +26,7 @@
 #include "waiter/durable/durable_record.h"
 #include "waiter/durable/key_cursor.h"
 #include "waiter/durable/store.h"
+#include "waiter/durable/store/sqlite/sqlite_claims.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/internal/string_views.h"
 
@@ -79,7 +81,7 @@ std::optional<SqliteBlob> NewRecord(const std::string& record) {
 }  // namespace
 
 SqliteWaits::SqliteWaits(std::unique_ptr<SqliteConnection> file)
-    : file_(std::move(file)), clock_(0) {}
+    : file_(std::move(file)), claims_(*file_), clock_(0) {}
 
 absl::Status SqliteWaits::Begin(bool writes) {
   if (absl::Status status = file_->Begin(writes); !status.ok()) return status;
@@ -158,11 +160,12 @@ void SqliteWaits::TakeFromInbox(SqliteRows& row) {
   record.timeout_us = row.OptionalNumber(5);
   const std::string rest = record.EncodeRest();
   const int64_t age = std::max<int64_t>(0, wall_us_ - row.Number(8));
-  if (Add(partition, {.key = key,
-                      .born_us = now_us_ - age,
-                      .delay_us = row.Number(6),
-                      .record = rest,
-                      .args = args})) {
+  if (Add(partition, claims_.BoundForWrites(partition, now_us_),
+          {.key = key,
+           .born_us = now_us_ - age,
+           .delay_us = row.Number(6),
+           .record = rest,
+           .args = args})) {
     AddToCounter(partition, "enqueued", 1);
     file_->Run(
         "UPDATE waiter_partitions SET pending = pending + 1 WHERE id = ?",
@@ -205,12 +208,20 @@ int64_t SqliteWaits::NextFence(PartitionId partition, int64_t lease_us,
 }
 
 std::optional<int64_t> SqliteWaits::FirstDue(PartitionId partition) {
+  const WaitPlace bound = claims_.Bound(partition);
+  std::optional<int64_t> first;
+  if (SqliteRows rows =
+          file_->Query("SELECT due_us FROM waiter_waits INDEXED BY waiter_due "
+                       "WHERE partition = ? AND due_us IS NOT NULL "
+                       "AND (due_us, id) > (?, ?) ORDER BY due_us LIMIT 1",
+                       partition, bound.due_us, bound.id);
+      rows.Next()) {
+    first = rows.Number(0);
+  }
   SqliteRows rows = file_->Query(
-      "SELECT due FROM waiter_waits INDEXED BY waiter_due "
-      "WHERE partition = ? AND due IS NOT NULL ORDER BY due LIMIT 1",
-      partition);
-  if (!rows.Next()) return std::nullopt;
-  return rows.Number(0);
+      "SELECT min(fence) FROM waiter_claims WHERE partition = ?", partition);
+  if (!rows.Next() || rows.IsNull(0)) return first;
+  return std::min(first.value_or(rows.Number(0)), rows.Number(0));
 }
 
 void SqliteWaits::AddToCounter(PartitionId partition, std::string_view counter,
@@ -224,19 +235,24 @@ void SqliteWaits::AddToCounter(PartitionId partition, std::string_view counter,
 
 absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
   const PartitionId partition = Find(request.partition);
+  const WaitPlace bound = claims_.BoundForWrites(partition, now_us_);
+  claims_.EndOld(partition, bound, now_us_);
   ClaimReply reply = {.now_us = now_us_};
+  WaitPlace last;
   {
     SqliteRows rows = file_->Query(
-        "SELECT w.key, w.record, w.due, w.crashes, w.marks, w.cancelled, "
-        "w.notified, d.args "
+        "SELECT w.key, w.record, w.due_us, w.crashes, w.marks, w.cancelled, "
+        "w.notified, w.id, d.args "
         "FROM waiter_waits w INDEXED BY waiter_due "
         "LEFT JOIN waiter_data d ON d.id = w.id "
-        "WHERE w.partition = ? AND w.due <= ? ORDER BY w.due LIMIT ?",
-        partition, now_us_, request.most);
+        "WHERE w.partition = ? AND w.due_us <= ? "
+        "AND (w.due_us, w.id) > (?, ?) ORDER BY w.due_us, w.id LIMIT ?",
+        partition, now_us_, bound.due_us, bound.id, request.most);
     while (rows.Next()) {
+      last = {.due_us = rows.Number(2), .id = rows.Number(7)};
       reply.waits.push_back({.key = rows.Bytes(0),
                              .record = rows.Bytes(1),
-                             .args = rows.Bytes(7),
+                             .args = rows.Bytes(8),
                              .crashes = rows.Number(3) + rows.Number(2) % 2,
                              .marks = rows.Number(4),
                              .is_cancelled = rows.Number(5) != 0,
@@ -247,11 +263,11 @@ absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
   if (count > 0) {
     reply.fence = NextFence(partition, request.lease_us, 0);
     file_->Run(
-        "UPDATE waiter_waits SET due = ?, crashes = crashes + due % 2, "
-        "notified = 2 * (notified > 0) WHERE id IN (SELECT id FROM "
-        "waiter_waits INDEXED BY waiter_due "
-        "WHERE partition = ? AND due <= ? ORDER BY due LIMIT ?)",
-        reply.fence, partition, now_us_, request.most);
+        "UPDATE waiter_waits INDEXED BY waiter_notified SET notified = 2 "
+        "WHERE partition = ? AND notified = 1 AND (due_us, id) > (?, ?) "
+        "AND (due_us, id) <= (?, ?)",
+        partition, bound.due_us, bound.id, last.due_us, last.id);
+    claims_.Add(partition, reply.fence, {.from = bound, .to = last}, count);
   }
   if (count < request.most) reply.next_us = FirstDue(partition);
   return Finish(std::move(reply));
@@ -259,92 +275,100 @@ absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
 
 absl::StatusOr<SettleReply> SqliteWaits::Settle(const SettleRequest& request) {
   const PartitionId partition = FindOrAdd(request.partition);
+  const WaitPlace bound = claims_.BoundForWrites(partition, now_us_);
   SettleReply reply = {
       .now_us = now_us_,
       .fence = NextFence(partition, request.lease_us, request.polls)};
+  std::map<int64_t, WaitRange> ranges;
+  std::map<int64_t, int64_t> settled;
   std::set<std::string> held;
   for (const SettleItem& item : request.items) {
-    if (!SettleOne(partition, item, request, reply)) {
-      reply.lost.push_back(item.key);
-    } else if (item.action == SettleAction::kHold) {
-      held.insert(item.key);
+    auto range = ranges.find(item.fence);
+    if (range == ranges.end()) {
+      range = ranges
+                  .emplace(item.fence,
+                           claims_.HeldUnder(partition, item.fence, bound))
+                  .first;
     }
+    const int64_t id = FindHeld(partition, item.key, range->second);
+    if (id == 0) {
+      reply.lost.push_back(item.key);
+      continue;
+    }
+    SettleOne(partition, id, item, request, reply.fence, bound);
+    ++settled[item.fence];
+    if (item.action == SettleAction::kHold) held.insert(item.key);
+  }
+  for (const auto& [fence, count] : settled) {
+    claims_.Leave(partition, fence, count);
   }
   reply.cancelled = Cancelled(partition, held);
   ForgetOld(partition, 2 * static_cast<int64_t>(request.items.size()));
   return Finish(std::move(reply));
 }
 
-bool SqliteWaits::SettleOne(PartitionId partition, const SettleItem& item,
-                            const SettleRequest& request,
-                            const SettleReply& reply) {
-  const SqliteBlob key = {item.key};
-  const std::optional<SqliteBlob> record = NewRecord(item.record);
-  if (IsDelivery(item.action)) {
-    if (!Deliver(partition, item, request)) return false;
-  } else if (item.action == SettleAction::kRelease) {
-    const int64_t start = Even(now_us_);
-    return file_->Run(
-               "UPDATE waiter_waits INDEXED BY waiter_key SET "
-               "due = CASE WHEN cancelled OR notified = 1 THEN ?1 ELSE ?2 "
-               "END, record = coalesce(?3, record), crashes = 0, "
-               "notified = (notified = 1) "
-               "WHERE partition = ?4 AND key = ?5 AND due = ?6",
-               start, start + DueNumber::FreeDelay(item.delay_us), record,
-               partition, key, item.fence) == 1;
-  } else if (file_->Run("UPDATE waiter_waits INDEXED BY waiter_key SET due = "
-                        "?, record = coalesce(?, record), crashes = 0 "
-                        "WHERE partition = ? AND key = ? AND due = ?",
-                        reply.fence, record, partition, key, item.fence) != 1) {
-    return false;
-  }
-  if (!IsEnd(item.action)) return true;
-  AddToCounter(partition, item.reason, 1);
-  const bool keeps = request.retain_us > 0 || item.action == SettleAction::kEnd;
-  if (keeps && !item.value.empty()) SetValue(partition, item);
-  return true;
+int64_t SqliteWaits::FindHeld(PartitionId partition, std::string_view key,
+                              const WaitRange& held) {
+  SqliteRows rows = file_->Query(
+      "SELECT id FROM waiter_waits INDEXED BY waiter_key "
+      "WHERE partition = ? AND key = ? "
+      "AND (due_us, id) > (?, ?) AND (due_us, id) <= (?, ?)",
+      partition, SqliteBlob{key}, held.from.due_us, held.from.id,
+      held.to.due_us, held.to.id);
+  return rows.Next() ? rows.Number(0) : 0;
 }
 
-// Returns false if the caller does not hold the wait.
-bool SqliteWaits::Deliver(PartitionId partition, const SettleItem& item,
+void SqliteWaits::SettleOne(PartitionId partition, int64_t id,
+                            const SettleItem& item,
+                            const SettleRequest& request, int64_t fence,
+                            const WaitPlace& bound) {
+  const std::optional<SqliteBlob> record = NewRecord(item.record);
+  if (IsDelivery(item.action)) {
+    Deliver(partition, id, item, request);
+  } else if (item.action == SettleAction::kRelease) {
+    file_->Run(
+        "UPDATE waiter_waits SET due_us = CASE WHEN cancelled OR notified = 1 "
+        "THEN ? ELSE ? END, record = coalesce(?, record), crashes = 0, "
+        "notified = 2 * (notified = 1) WHERE id = ?",
+        FreeDue(bound, now_us_),
+        FreeDue(bound, Even(now_us_) + DueNumber::FreeDelay(item.delay_us)),
+        record, id);
+  } else {
+    file_->Run(
+        "UPDATE waiter_waits SET due_us = ?, record = coalesce(?, record), "
+        "crashes = 0 WHERE id = ?",
+        fence, record, id);
+  }
+  if (!IsEnd(item.action)) return;
+  AddToCounter(partition, item.reason, 1);
+  const bool keeps = request.retain_us > 0 || item.action == SettleAction::kEnd;
+  if (keeps && !item.value.empty()) {
+    file_->Run(
+        "INSERT INTO waiter_data(id, value) VALUES (?, ?) "
+        "ON CONFLICT(id) DO UPDATE SET value = excluded.value",
+        id, SqliteBlob{item.value});
+  }
+}
+
+void SqliteWaits::Deliver(PartitionId partition, int64_t id,
+                          const SettleItem& item,
                           const SettleRequest& request) {
-  const SqliteBlob key = {item.key};
   if (request.retain_us > 0) {
-    if (file_->Run("UPDATE waiter_waits INDEXED BY waiter_key SET due = NULL, "
-                   "forget = ?, record = coalesce(?, record), crashes = 0, "
-                   "marks = 0, cancelled = 0, notified = 0 "
-                   "WHERE partition = ? AND key = ? AND due = ?",
-                   now_us_ + request.retain_us, NewRecord(item.record),
-                   partition, key, item.fence) != 1) {
-      return false;
-    }
+    file_->Run(
+        "UPDATE waiter_waits SET due_us = NULL, forget = ?, "
+        "record = coalesce(?, record), crashes = 0, marks = 0, cancelled = 0, "
+        "notified = 0 WHERE id = ?",
+        now_us_ + request.retain_us, NewRecord(item.record), id);
     file_->Run(
         "UPDATE waiter_partitions SET pending = pending - 1, kept = kept + 1 "
         "WHERE id = ?",
         partition);
-    return true;
+    return;
   }
-  file_->Run(
-      "DELETE FROM waiter_data WHERE id = (SELECT id FROM waiter_waits INDEXED "
-      "BY waiter_key WHERE partition = ? AND key = ? AND due = ?)",
-      partition, key, item.fence);
-  if (file_->Run("DELETE FROM waiter_waits WHERE id = (SELECT id FROM "
-                 "waiter_waits INDEXED BY waiter_key WHERE partition = ? AND "
-                 "key = ? AND due = ?)",
-                 partition, key, item.fence) != 1) {
-    return false;
-  }
+  file_->Run("DELETE FROM waiter_data WHERE id = ?", id);
+  file_->Run("DELETE FROM waiter_waits WHERE id = ?", id);
   file_->Run("UPDATE waiter_partitions SET pending = pending - 1 WHERE id = ?",
              partition);
-  return true;
-}
-
-void SqliteWaits::SetValue(PartitionId partition, const SettleItem& item) {
-  file_->Run(
-      "INSERT INTO waiter_data(id, value) SELECT id, ?1 FROM waiter_waits "
-      "INDEXED BY waiter_key WHERE partition = ?2 AND key = ?3 "
-      "ON CONFLICT(id) DO UPDATE SET value = excluded.value",
-      SqliteBlob{item.value}, partition, SqliteBlob{item.key});
 }
 
 // Returns the ones of `held` that are to be cancelled.
@@ -398,14 +422,16 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
           "more than ", request.most_pending, " waits are pending"));
     }
   }
+  const WaitPlace bound = claims_.BoundForWrites(partition, now_us_);
   EnqueueReply reply = {.now_us = now_us_};
   int64_t created = 0;
   for (const EnqueueItem& item : request.items) {
-    const bool is_new = Add(partition, {.key = item.key,
-                                        .born_us = now_us_ - item.age_us,
-                                        .delay_us = item.age_us + item.delay_us,
-                                        .record = item.record,
-                                        .args = item.args});
+    const bool is_new = Add(partition, bound,
+                            {.key = item.key,
+                             .born_us = now_us_ - item.age_us,
+                             .delay_us = item.age_us + item.delay_us,
+                             .record = item.record,
+                             .args = item.args});
     reply.created.push_back(is_new);
     if (is_new) ++created;
   }
@@ -418,9 +444,11 @@ absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
   return Finish(std::move(reply));
 }
 
-bool SqliteWaits::Add(PartitionId partition, const NewWait& wait) {
-  if (!Insert(partition, wait) &&
-      !(Forget(partition, wait.key, now_us_) && Insert(partition, wait))) {
+bool SqliteWaits::Add(PartitionId partition, const WaitPlace& bound,
+                      const NewWait& wait) {
+  if (!Insert(partition, bound, wait) &&
+      !(Forget(partition, wait.key, now_us_) &&
+        Insert(partition, bound, wait))) {
     return false;
   }
   if (!wait.args.empty()) {
@@ -431,14 +459,16 @@ bool SqliteWaits::Add(PartitionId partition, const NewWait& wait) {
 }
 
 // Returns false if there is a wait with the key.
-bool SqliteWaits::Insert(PartitionId partition, const NewWait& wait) {
+bool SqliteWaits::Insert(PartitionId partition, const WaitPlace& bound,
+                         const NewWait& wait) {
   const std::string record =
       absl::StrCat("0", wait.born_us, " ", ToAbsl(wait.record));
   return file_->Run(
-             "INSERT INTO waiter_waits(partition, key, due, record) "
+             "INSERT INTO waiter_waits(partition, key, due_us, record) "
              "VALUES (?, ?, ?, ?) ON CONFLICT(partition, key) DO NOTHING",
              partition, SqliteBlob{wait.key},
-             Even(wait.born_us + wait.delay_us), SqliteBlob{record}) == 1;
+             FreeDue(bound, wait.born_us + wait.delay_us),
+             SqliteBlob{record}) == 1;
 }
 
 // Deletes the result with the key if it may be forgotten by `time`. Returns
@@ -491,19 +521,27 @@ void SqliteWaits::SignalOne(PartitionId partition, std::string_view key,
     return;
   }
   const bool cancels = signal == WaitSignal::kCancel;
+  const WaitPlace bound = claims_.BoundForWrites(partition, now_us_);
   file_->Run(
       "UPDATE waiter_waits INDEXED BY waiter_key SET "
-      "cancelled = cancelled OR ?1, notified = CASE WHEN ?1 THEN notified ELSE "
-      "1 END, due = CASE WHEN due % 2 = 0 THEN min(due, ?2) ELSE due END "
-      "WHERE partition = ?3 AND key = ?4 AND due IS NOT NULL "
+      "cancelled = cancelled OR ?1, notified = CASE WHEN ?1 THEN notified "
+      "WHEN due_us % 2 OR (due_us, id) <= (?2, ?3) THEN 1 ELSE 2 END, "
+      "due_us = CASE WHEN due_us % 2 OR (due_us, id) <= (?2, ?3) THEN due_us "
+      "ELSE min(due_us, ?4) END "
+      "WHERE partition = ?5 AND key = ?6 AND due_us IS NOT NULL "
       "AND substr(record, 1, 1) = x'30'",
-      int64_t{cancels ? 1 : 0}, Even(now_us_), partition, SqliteBlob{key});
+      int64_t{cancels ? 1 : 0}, bound.due_us, bound.id, FreeDue(bound, now_us_),
+      partition, SqliteBlob{key});
 }
 
 StoredWait SqliteWaits::Row(PartitionId partition, const std::string& key) {
   StoredWait wait = {.key = key};
   SqliteRows rows = file_->Query(
-      "SELECT w.record, w.due, w.cancelled, d.args, d.value "
+      "SELECT w.record, coalesce((SELECT c.fence FROM waiter_claims c "
+      "WHERE c.partition = w.partition "
+      "AND (w.due_us, w.id) > (c.from_due, c.from_id) "
+      "AND (w.due_us, w.id) <= (c.to_due, c.to_id)), w.due_us), "
+      "w.cancelled, d.args, d.value "
       "FROM waiter_waits w INDEXED BY waiter_key "
       "LEFT JOIN waiter_data d ON d.id = w.id "
       "WHERE w.partition = ? AND w.key = ?",
@@ -560,10 +598,13 @@ absl::StatusOr<WaitStats> SqliteWaits::Stats(const WaitPartition& partition) {
     stats.kept = rows.Number(1);
     stats.polls = rows.Number(2);
   }
+  const WaitPlace bound = claims_.Bound(id);
   if (SqliteRows rows = file_->Query(
-          "SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
-          "WHERE partition = ? AND due <= ?",
-          id, now_us_ - kOverdue);
+          "SELECT (SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
+          "WHERE partition = ?1 AND due_us <= ?2 AND (due_us, id) > (?3, ?4)) "
+          "+ (SELECT coalesce(sum(held), 0) FROM waiter_claims "
+          "WHERE partition = ?1 AND fence <= ?2)",
+          id, now_us_ - kOverdue, bound.due_us, bound.id);
       rows.Next()) {
     stats.overdue = rows.Number(0);
   }
@@ -580,10 +621,13 @@ absl::StatusOr<int64_t> SqliteWaits::Mark(const WaitPartition& partition,
                                           const std::string& key, bool begins) {
   const PartitionId id = Find(partition);
   if (!begins) {
+    // Under a claim, the lease before it still counts.
+    const WaitPlace bound = claims_.Bound(id);
     file_->Run(
-        "UPDATE waiter_waits INDEXED BY waiter_key SET marks = 0, crashes = 0 "
-        "WHERE partition = ? AND key = ?",
-        id, SqliteBlob{key});
+        "UPDATE waiter_waits INDEXED BY waiter_key SET marks = 0, "
+        "crashes = CASE WHEN (due_us, id) <= (?, ?) THEN -(due_us % 2) "
+        "ELSE 0 END WHERE partition = ? AND key = ?",
+        bound.due_us, bound.id, id, SqliteBlob{key});
     return Finish<int64_t>(0);
   }
   file_->Run(

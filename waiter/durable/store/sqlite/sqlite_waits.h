@@ -5,18 +5,19 @@
 //
 // Invariants of the rows of `waiter_waits`:
 //
-//   due      of a pending wait, its `DueNumber`; NULL once it is delivered
+//   due_us   of a pending wait, its `DueNumber`, unless a claim holds the wait;
+//            NULL once it is delivered
 //   forget   of a delivered wait, when to delete it; NULL before
+//   notified   2 if its next holder is to know, 1 if it was notified while held
 //   crashes, marks, cancelled, notified   zero once it is delivered
 //
-// A row of `waiter_partitions` has the last fence, and the numbers of its
-// pending and kept waits.
+// `SqliteClaims` says which waits a claim holds. A row of `waiter_partitions`
+// also has the last fence, and the numbers of its pending and kept waits.
 
 #ifndef WAITER_DURABLE_STORE_SQLITE_SQLITE_WAITS_H_
 #define WAITER_DURABLE_STORE_SQLITE_SQLITE_WAITS_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "waiter/durable/blocking_store.h"
 #include "waiter/durable/store.h"
+#include "waiter/durable/store/sqlite/sqlite_claims.h"
 #include "waiter/durable/store/sqlite/sqlite_clock.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 
@@ -107,18 +109,21 @@ class SqliteWaits final : public BlockingWaitStore {
                     int64_t count);
 
   // Returns whether the wait is new.
-  bool Add(PartitionId partition, const NewWait& wait);
-  bool Insert(PartitionId partition, const NewWait& wait);
+  bool Add(PartitionId partition, const WaitPlace& bound, const NewWait& wait);
+  bool Insert(PartitionId partition, const WaitPlace& bound,
+              const NewWait& wait);
   bool Forget(PartitionId partition, std::string_view key, int64_t time);
   int64_t CountNew(PartitionId partition,
                    const std::vector<EnqueueItem>& items);
 
-  // Returns false if the caller does not hold the wait.
-  bool SettleOne(PartitionId partition, const SettleItem& item,
-                 const SettleRequest& request, const SettleReply& reply);
-  bool Deliver(PartitionId partition, const SettleItem& item,
+  // Returns the wait if it is one of `held`, and zero otherwise.
+  int64_t FindHeld(PartitionId partition, std::string_view key,
+                   const WaitRange& held);
+  void SettleOne(PartitionId partition, int64_t id, const SettleItem& item,
+                 const SettleRequest& request, int64_t fence,
+                 const WaitPlace& bound);
+  void Deliver(PartitionId partition, int64_t id, const SettleItem& item,
                const SettleRequest& request);
-  void SetValue(PartitionId partition, const SettleItem& item);
   std::vector<std::string> Cancelled(PartitionId partition,
                                      const std::set<std::string>& held);
   void ForgetOld(PartitionId partition, int64_t most);
@@ -131,6 +136,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                     const std::string& key, bool repairs);
 
   const std::unique_ptr<SqliteConnection> file_;
+  SqliteClaims claims_;
   // Known to this connection; a failed transaction adds none.
   absl::flat_hash_map<std::string, PartitionId> partitions_;
   SqliteClock clock_;
