@@ -393,6 +393,42 @@ TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
   }
 }
 
+// The first of two calls has come halfway.
+TEST_F(WaitGroupTest, NoPollStartsAfterACancelInsideAnother) {
+  std::optional<WaitGroup<>> group;
+  std::optional<waiter::stop_callback<std::function<void()>>> on_stop;
+  int polls = 0;
+  std::vector<
+      AsyncWaiter<std::function<void(const PollContext&, PollCompletion<>)>>>
+      waits;
+  waits.emplace_back(
+      [&](const PollContext& context, const PollCompletion<>& done) {
+        on_stop.emplace(context.stop_token, [&, done] {
+          group->Cancel();
+          const int before = polls;
+          clock_.AdvanceTime(absl::Seconds(2));
+          engine_.RunDue();
+          EXPECT_EQ(polls, before);
+          done(Failed("stopped"));
+        });
+      },
+      policy_);
+  waits.emplace_back(
+      [&](const PollContext&, const PollCompletion<>& done) {
+        ++polls;
+        done(NotReady());
+      },
+      policy_);
+  group.emplace(engine_, std::move(waits), WaitGroupOptions(),
+                [](const std::vector<WaitResult<>>&) {});
+  engine_.RunDue();
+  group->Cancel();
+  engine_.Run();
+
+  EXPECT_EQ(polls, 1);
+  on_stop.reset();
+}
+
 TEST_F(WaitGroupTest, DetachedGroupRunsToItsCallback) {
   WaitGroup(engine_, WaitsFor({1, 2}), {}, Take()).Detach();
   engine_.Run();

@@ -112,15 +112,10 @@ class WaitGroupState {
     canceller.Cancel();
   }
 
-  // Cancels all waits.
+  // Cancels all waits. If another call does so already, this one does not rely
+  // on it, as it may have come only halfway.
   void CancelAll() {
-    std::vector<WaitCanceller> cancellers;
-    {
-      const MutexLock lock(mutex_);
-      stopped_ = true;
-      cancellers.swap(cancellers_);
-    }
-    for (WaitCanceller& canceller : cancellers) canceller.Cancel();
+    for (const WaitCanceller& canceller : StopAdding()) canceller.Cancel();
   }
 
   // Keeps the result of the `i`th wait.
@@ -145,6 +140,14 @@ class WaitGroupState {
 
  private:
   bool IsOwn(size_t i) const { return i == own_; }
+
+  // Returns the cancellers, which do not change any more.
+  const std::vector<WaitCanceller>& StopAdding()
+      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+    return cancellers_;
+  }
 
   // Counts a wait that has ended. After the last one, takes the callback and
   // its argument, and returns true.
@@ -173,7 +176,7 @@ class WaitGroupState {
   Callback callback_ ABSL_GUARDED_BY(mutex_);
   // The last one is the starter's own.
   std::vector<WaitHandle> waits_ ABSL_GUARDED_BY(mutex_);
-  // Cancel the waits that have not been cancelled yet.
+  // Do not change once `stopped_`.
   std::vector<WaitCanceller> cancellers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<WaitResult<T>>> results_ ABSL_GUARDED_BY(mutex_);
   const size_t own_;  // Ordinal of the starter's own wait.
