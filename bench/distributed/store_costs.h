@@ -97,7 +97,7 @@ class Adder {
       ++in_flight_;
     }
     client_->EnqueueMany(kName, std::move(requests),
-                         [this](absl::StatusOr<int64_t> created) {
+                         [this](const absl::StatusOr<int64_t>& created) {
                            if (!created.ok()) Fail(created.status().ToString());
                            const std::lock_guard lock(mutex_);
                            --in_flight_;
@@ -156,7 +156,9 @@ inline Figures MeasurePolls(const std::shared_ptr<WaitStore>& store,
   const DurableWaitsState state = (*waits)->State();
   const auto made = static_cast<double>(state.polls - polls);
   if (!state.last_error.ok()) Fail(state.last_error.ToString());
-  if (state.lost > 0) std::fprintf(stderr, "%d lost\n", int(state.lost));
+  if (state.lost > 0) {
+    std::fprintf(stderr, "%d lost\n", static_cast<int>(state.lost));
+  }
   return {.per_second = made / absl::ToDoubleSeconds(absl::Now() - start),
           .cpu_us = (cpu_micros() - cpu) / made};
 }

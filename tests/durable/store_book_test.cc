@@ -5,6 +5,7 @@
 // random; WAITER_TEST_SEED repeats a run.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -97,7 +98,8 @@ class StoreBookTest : public testing::TestWithParam<StoreKind> {
     return absl::Uniform<int64_t>(absl::IntervalClosed, random_, 0, most);
   }
   std::string Some(char c) {
-    return std::string(static_cast<size_t>(Pick(2)), c);
+    std::string text(static_cast<size_t>(Pick(2)), c);
+    return text;
   }
   std::string Key() { return absl::StrCat("k", Pick(kKeys - 1)); }
 
@@ -217,10 +219,12 @@ class StoreBookTest : public testing::TestWithParam<StoreKind> {
   }
 
   void Signal() {
-    constexpr WaitSignal kSignals[] = {WaitSignal::kCancel, WaitSignal::kNotify,
-                                       WaitSignal::kForget};
+    constexpr std::array kSignals = {WaitSignal::kCancel, WaitSignal::kNotify,
+                                     WaitSignal::kForget};
     const SignalRequest request = {
-        .partition = partition_, .keys = {Key()}, .signal = kSignals[Pick(2)]};
+        .partition = partition_,
+        .keys = {Key()},
+        .signal = kSignals.at(static_cast<size_t>(Pick(2)))};
     const int64_t before = Now();
     const auto rows = AnswerOf<std::vector<StoredWait>>([&](auto callback) {
       store_->get()->Signal(request, std::move(callback));

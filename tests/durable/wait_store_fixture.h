@@ -8,6 +8,7 @@
 #ifndef WAITER_TESTS_DURABLE_WAIT_STORE_FIXTURE_H_
 #define WAITER_TESTS_DURABLE_WAIT_STORE_FIXTURE_H_
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -164,7 +165,7 @@ struct StoreKind {
   }
 };
 
-inline constexpr StoreKind kStoreKinds[] = {
+inline constexpr auto kStoreKinds = std::to_array<StoreKind>({
     {"Memory",
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<MemorySubject>();
@@ -199,7 +200,7 @@ inline constexpr StoreKind kStoreKinds[] = {
        return std::make_unique<ClusterSubject>();
      }},
 #endif
-};
+});
 
 // Each test has its own space in the store, which all of them share.
 class WaitStoreTest : public testing::TestWithParam<StoreKind> {
