@@ -100,11 +100,13 @@ TEST_F(SqliteStoreTest, FileThatIsSomethingElseIsRefused) {
 }
 
 TEST_F(SqliteStoreTest, FileOfAnotherProgramIsSharedOnlyIfItMayBe) {
-  file_.Run("CREATE TABLE photos(id); PRAGMA user_version = 7");
+  file_.Run(
+      "CREATE TABLE gone(id); CREATE VIEW stale AS SELECT * FROM gone;"
+      "DROP TABLE gone; CREATE TABLE photos(id); PRAGMA user_version = 7");
   EXPECT_THAT(MakeSqliteWaitStore(file_.path()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("has tables of another program")));
-  EXPECT_EQ(file_.Run("SELECT name FROM sqlite_master"), "photos");
+  EXPECT_EQ(file_.Run("SELECT name FROM sqlite_master"), "stale\nphotos");
   EXPECT_EQ(file_.Run("PRAGMA journal_mode"), "delete");
   ASSERT_TRUE(MakeStore({.shares_file = true}).Enqueue({{.key = "a"}}).ok());
   EXPECT_EQ(file_.Run("PRAGMA application_id"), "0");

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int64_t kVersion = 2;
 
-// Version 1. All times are in microseconds, of the time of the file. Waits,
-// partitions and rows are identified by numbers.
+// All times are in microseconds, of the time of the file. Waits, partitions and
+// rows are identified by numbers.
 constexpr const char* kTables = R"sql(
 CREATE TABLE waiter_schema(
   version INTEGER NOT NULL,
   offset_us INTEGER NOT NULL DEFAULT -4611686018427387904
 );
-INSERT INTO waiter_schema(version) VALUES (1);
+INSERT INTO waiter_schema(version) VALUES (2);
 CREATE TABLE waiter_names(
   space TEXT NOT NULL,
   name TEXT NOT NULL,
@@ -42,6 +42,8 @@ CREATE TABLE waiter_partitions(
   pending INTEGER NOT NULL DEFAULT 0,
   kept INTEGER NOT NULL DEFAULT 0,
   polls INTEGER NOT NULL DEFAULT 0,
+  bound_due INTEGER NOT NULL DEFAULT 0,
+  bound_id INTEGER NOT NULL DEFAULT 0,
   UNIQUE (space, name, number)
 );
 CREATE TABLE waiter_counters(
@@ -54,7 +56,7 @@ CREATE TABLE waiter_waits(
   id INTEGER PRIMARY KEY,
   partition INTEGER NOT NULL,
   key BLOB NOT NULL,
-  due INTEGER,
+  due_us INTEGER,
   forget INTEGER,
   crashes INTEGER NOT NULL DEFAULT 0,
   marks INTEGER NOT NULL DEFAULT 0,
@@ -63,7 +65,8 @@ CREATE TABLE waiter_waits(
   record BLOB NOT NULL
 );
 CREATE UNIQUE INDEX waiter_key ON waiter_waits(partition, key);
-CREATE INDEX waiter_due ON waiter_waits(partition, due) WHERE due IS NOT NULL;
+CREATE INDEX waiter_due ON waiter_waits(partition, due_us)
+  WHERE due_us IS NOT NULL;
 CREATE INDEX waiter_forget ON waiter_waits(partition, forget)
   WHERE forget IS NOT NULL;
 CREATE INDEX waiter_cancelled ON waiter_waits(partition) WHERE cancelled <> 0;
@@ -93,15 +96,9 @@ CREATE TABLE waiter_inbox(
 );
 )sql";
 
-// Version 2: a claim is one row. Programs of version 1 that have the file open
-// would not see it, so a column has another name, at which their statements
-// fail.
+// What version 2 adds to version 1.
 constexpr const char* kClaims = R"sql(
-ALTER TABLE waiter_waits RENAME COLUMN due TO due_us;
-UPDATE waiter_waits SET notified = 2 WHERE notified = 1 AND due_us % 2 = 0;
 CREATE INDEX waiter_notified ON waiter_waits(partition) WHERE notified = 1;
-ALTER TABLE waiter_partitions ADD COLUMN bound_due INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE waiter_partitions ADD COLUMN bound_id INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE waiter_claims(
   partition INTEGER NOT NULL,
   fence INTEGER NOT NULL,
@@ -112,6 +109,16 @@ CREATE TABLE waiter_claims(
   held INTEGER NOT NULL,
   PRIMARY KEY (partition, fence)
 ) WITHOUT ROWID;
+)sql";
+
+// Version 2: a claim is one row. Programs of version 1 that have the file open
+// would not see it, so a column has another name, at which their statements
+// fail.
+constexpr const char* kUpgrade = R"sql(
+ALTER TABLE waiter_waits RENAME COLUMN due TO due_us;
+UPDATE waiter_waits SET notified = 2 WHERE notified = 1 AND due_us % 2 = 0;
+ALTER TABLE waiter_partitions ADD COLUMN bound_due INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE waiter_partitions ADD COLUMN bound_id INTEGER NOT NULL DEFAULT 0;
 UPDATE waiter_schema SET version = 2;
 )sql";
 
@@ -161,7 +168,10 @@ absl::Status CheckVersion(SqliteConnection& file,
   const std::optional<int64_t> version =
       Number(file, "SELECT version FROM waiter_schema");
   if (!file.status().ok()) return file.status();
-  if (version == 1) file.RunScript(kClaims);
+  if (version == 1) {
+    file.RunScript(kUpgrade);
+    file.RunScript(kClaims);
+  }
   if (version == 1 || version == kVersion) return file.status();
   return absl::FailedPreconditionError(absl::StrCat(
       file.path(), " has version ", version.value_or(0),
