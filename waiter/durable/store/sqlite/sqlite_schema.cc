@@ -96,7 +96,7 @@ CREATE TABLE waiter_inbox(
 );
 )sql";
 
-// What version 2 adds to version 1.
+// Version 2 adds these to version 1.
 constexpr const char* kClaims = R"sql(
 CREATE INDEX waiter_notified ON waiter_waits(partition) WHERE notified = 1;
 CREATE TABLE waiter_claims(
@@ -111,9 +111,9 @@ CREATE TABLE waiter_claims(
 ) WITHOUT ROWID;
 )sql";
 
-// Version 2: a claim is one row. Programs of version 1 that have the file open
-// would not see it, so a column has another name, at which their statements
-// fail.
+// In version 2, a claim is one row. Programs of version 1 that have the file
+// open would not see it, so a column has another name, at which their
+// statements fail.
 constexpr const char* kUpgrade = R"sql(
 ALTER TABLE waiter_waits RENAME COLUMN due TO due_us;
 UPDATE waiter_waits SET notified = 2 WHERE notified = 1 AND due_us % 2 = 0;
@@ -171,8 +171,9 @@ absl::Status CheckVersion(SqliteConnection& file,
   if (version == 1) {
     file.RunScript(kUpgrade);
     file.RunScript(kClaims);
+    return file.status();
   }
-  if (version == 1 || version == kVersion) return file.status();
+  if (version == kVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       file.path(), " has version ", version.value_or(0),
       " of the tables of durable waits; this program knows version ", kVersion,
