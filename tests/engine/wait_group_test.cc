@@ -393,26 +393,34 @@ TEST_F(WaitGroupTest, CancelWakesPollsThatUseTheGroup) {
   }
 }
 
-// The first of two calls has come halfway.
+// The first call has come halfway, and notifies a poll.
 TEST_F(WaitGroupTest, NoPollStartsAfterACancelInsideAnother) {
   std::optional<WaitGroup<>> group;
-  std::optional<waiter::stop_callback<std::function<void()>>> on_stop;
+  std::array<std::optional<waiter::stop_callback<std::function<void()>>>, 2>
+      on_stop;
   int polls = 0;
+  int depth = 0;
+  bool has_run = false;
   std::vector<
       AsyncWaiter<std::function<void(const PollContext&, PollCompletion<>)>>>
       waits;
-  waits.emplace_back(
-      [&](const PollContext& context, const PollCompletion<>& done) {
-        on_stop.emplace(context.stop_token, [&, done] {
-          group->Cancel();
-          const int before = polls;
-          clock_.AdvanceTime(absl::Seconds(2));
-          engine_.RunDue();
-          EXPECT_EQ(polls, before);
-          done(Failed("stopped"));
-        });
-      },
-      policy_);
+  for (auto& callback : on_stop) {
+    waits.emplace_back(
+        [&](const PollContext& context, const PollCompletion<>& done) {
+          callback.emplace(context.stop_token, [&, done] {
+            EXPECT_EQ(++depth, 1) << "polls are notified inside each other";
+            group->Cancel();
+            --depth;
+            done(Failed("stopped"));
+            if (std::exchange(has_run, true)) return;
+            const int before = polls;
+            clock_.AdvanceTime(absl::Seconds(2));
+            engine_.RunDue();
+            EXPECT_EQ(polls, before);
+          });
+        },
+        policy_);
+  }
   waits.emplace_back(
       [&](const PollContext&, const PollCompletion<>& done) {
         ++polls;
@@ -426,7 +434,6 @@ TEST_F(WaitGroupTest, NoPollStartsAfterACancelInsideAnother) {
   engine_.Run();
 
   EXPECT_EQ(polls, 1);
-  on_stop.reset();
 }
 
 TEST_F(WaitGroupTest, DetachedGroupRunsToItsCallback) {

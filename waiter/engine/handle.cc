@@ -18,11 +18,20 @@ namespace waiter {
 namespace internal {
 
 void WaitCanceller::Cancel() const {
-  if (wait.worker.get() == nullptr) return;
   // The poll in progress is notified last, so that its code finds the wait
   // cancelled. That code may destroy this.
   waiter::stop_source poll = stop;
+  EndPolls();
+  poll.request_stop();
+}
+
+void WaitCanceller::EndPolls() const {
+  if (wait.worker.get() == nullptr) return;
   wait.worker->requests().Cancel(*wait.record, wait.generation);
+}
+
+void WaitCanceller::NotifyPoll() const {
+  waiter::stop_source poll = stop;
   poll.request_stop();
 }
 

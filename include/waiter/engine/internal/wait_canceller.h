@@ -17,6 +17,11 @@ struct WaitCanceller {
   // may destroy this.
   void Cancel() const;
 
+  // The parts of `Cancel`: no poll starts after the first, and the second
+  // notifies the poll in progress.
+  void EndPolls() const;
+  void NotifyPoll() const;
+
   // Requests a poll, as `WaitHandle::PollNow` says.
   void PollNow() const;
 

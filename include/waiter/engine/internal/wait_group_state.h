@@ -112,10 +112,14 @@ class WaitGroupState {
     canceller.Cancel();
   }
 
-  // Cancels all waits. If another call does so already, this one does not rely
-  // on it, as it may have come only halfway.
+  // Cancels all waits. If another call does so already, it may have come only
+  // halfway, so this one ends all polls as well. Only the first notifies those
+  // in progress, as their code may call this again.
   void CancelAll() {
-    for (const WaitCanceller& canceller : StopAdding()) canceller.Cancel();
+    const auto [waits, is_first] = StopAdding();
+    for (const WaitCanceller& wait : *waits) wait.EndPolls();
+    if (!is_first) return;
+    for (const WaitCanceller& wait : *waits) wait.NotifyPoll();
   }
 
   // Keeps the result of the `i`th wait.
@@ -141,12 +145,11 @@ class WaitGroupState {
  private:
   bool IsOwn(size_t i) const { return i == own_; }
 
-  // Returns the cancellers, which do not change any more.
-  const std::vector<WaitCanceller>& StopAdding()
-      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  // Returns all cancellers, which may be read without the lock from then on, as
+  // `Add` adds no more. Also returns whether this is the first call.
+  std::pair<const std::vector<WaitCanceller>*, bool> StopAdding() {
     const MutexLock lock(mutex_);
-    stopped_ = true;
-    return cancellers_;
+    return {&cancellers_, !std::exchange(stopped_, true)};
   }
 
   // Counts a wait that has ended. After the last one, takes the callback and
@@ -184,7 +187,7 @@ class WaitGroupState {
   size_t left_ ABSL_GUARDED_BY(mutex_);
   size_t successes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t failures_ ABSL_GUARDED_BY(mutex_) = 0;  // All other ends.
-  bool stopped_ ABSL_GUARDED_BY(mutex_);  // All waits have been cancelled.
+  bool stopped_ ABSL_GUARDED_BY(mutex_);  // All waits are to be cancelled.
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
