@@ -135,6 +135,28 @@ TEST_P(WaitStoreContractTest, ThoseDueForLongestAreClaimedFirst) {
   EXPECT_EQ(claimed.next_us, Get("c").due_us);
 }
 
+TEST_P(WaitStoreContractTest, WaitsDueAtOneTimeAreClaimedOnceEach) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 10; ++i) keys.push_back(absl::StrCat("k", i));
+  Add(keys);
+  std::vector<std::string> claimed;
+  const auto claim = [&](int64_t most, int64_t lease_us, int64_t lapsed) {
+    for (const ClaimedWait& wait : Claim(most, lease_us).waits) {
+      lapsed -= wait.crashes;
+      claimed.push_back(wait.key);
+    }
+    EXPECT_EQ(lapsed, 0);
+  };
+  claim(3, 1000, 0);
+  EXPECT_THAT(claimed, SizeIs(3));
+  claimed.clear();
+  subject_->Pass(absl::Milliseconds(50));
+  claim(3, kMinute, 0);
+  claim(4, kMinute, 0);
+  claim(100, kMinute, 3);
+  EXPECT_THAT(claimed, testing::UnorderedElementsAreArray(keys));
+}
+
 TEST_P(WaitStoreContractTest, ClaimOfNothingSaysWhenSomethingIsDue) {
   ClaimReply claimed = Claim();
   EXPECT_THAT(claimed.waits, IsEmpty());

@@ -112,15 +112,28 @@ std::vector<std::pair<int64_t, WaitRange>> SqliteClaims::Take(int64_t partition,
   return claims;
 }
 
+// SQLite does not search an index for a comparison of (due_us, id), and very
+// many waits may be due at the same time.
 void SqliteClaims::Move(int64_t partition, const WaitRange& range,
                         int64_t due_us, int64_t crashes) {
+  const auto& [from, to] = range;
+  const auto move_tied = [&](int64_t time, int64_t after, int64_t last) {
+    file_.Run(
+        "UPDATE waiter_waits INDEXED BY waiter_due SET due_us = ?, "
+        "crashes = crashes + ? + due_us % 2 "
+        "WHERE partition = ? AND due_us = ? AND id > ? AND id <= ?",
+        due_us, crashes, partition, time, after, last);
+  };
+  if (from.due_us == to.due_us) {
+    return move_tied(from.due_us, from.id, to.id);
+  }
+  move_tied(from.due_us, from.id, kLast);
   file_.Run(
-      "UPDATE waiter_waits INDEXED BY waiter_due SET due_us = ?1, "
-      "crashes = crashes + ?2 + due_us % 2 "
-      "WHERE partition = ?3 AND due_us BETWEEN ?4 AND ?6 "
-      "AND (due_us, id) > (?4, ?5) AND (due_us, id) <= (?6, ?7)",
-      due_us, crashes, partition, range.from.due_us, range.from.id,
-      range.to.due_us, range.to.id);
+      "UPDATE waiter_waits INDEXED BY waiter_due SET due_us = ?, "
+      "crashes = crashes + ? + due_us % 2 "
+      "WHERE partition = ? AND due_us > ? AND due_us < ?",
+      due_us, crashes, partition, from.due_us, to.due_us);
+  move_tied(to.due_us, 0, to.id);
 }
 
 }  // namespace waiter::internal

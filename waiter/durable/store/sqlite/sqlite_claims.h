@@ -14,9 +14,10 @@
 //   - Claims hold all waits up to the bound of the partition, and follow each
 //     other there without a common wait. A row of `waiter_claims` has the fence
 //     of a claim, the places between which it holds waits, and how many are
-//     left.
+//     left: after a repair too many, but never too few.
 //   - A due time that is written is behind the bound, so no wait joins a claim
-//     later.
+//     later. Fences are, too: the bound is never later than the time of the
+//     claim that set it, and its lease ends after that.
 //   - Behind the bound, a wait is held while its due time is odd.
 
 #ifndef WAITER_DURABLE_STORE_SQLITE_SQLITE_CLAIMS_H_
@@ -54,9 +55,9 @@ class SqliteClaims {
 
   WaitPlace Bound(int64_t partition);
   // As `Bound`, before a due time is written. The time of a file may go back
-  // when the machine starts, and new waits would be due too late behind the
-  // bound. It is dropped then, and each wait keeps the fence of its claim as
-  // its own.
+  // when the machine starts, and then new waits would be due too late. If the
+  // bound is more than 1 s ahead of the time, this drops the bound and the
+  // claims, and each wait keeps the fence of its claim as its own.
   WaitPlace BoundForWrites(int64_t partition, int64_t now_us);
 
   // Frees the waits of claims whose leases are over.

@@ -45,6 +45,47 @@ constexpr const char* kInboxRows =
     "FROM waiter_inbox i JOIN waiter_names n "
     "ON n.space = i.space AND n.name = i.name ORDER BY i.id LIMIT 1000";
 
+// The waits behind a bound that are due: those due at the same time as the
+// bound, and those due later. SQLite does not search an index for a comparison
+// of (due_us, id), and very many waits may be due at one time.
+constexpr std::string_view kClaimable =
+    "SELECT w.key, w.record, w.due_us, w.crashes, w.marks, w.cancelled, "
+    "w.notified, w.id, d.args FROM waiter_waits w INDEXED BY waiter_due "
+    "LEFT JOIN waiter_data d ON d.id = w.id WHERE w.partition = ? ";
+const char* TiedClaimable() {
+  static const auto* const sql = new std::string(
+      absl::StrCat(ToAbsl(kClaimable),
+                   "AND w.due_us = ? AND w.id > ? ORDER BY w.id LIMIT ?"));
+  return sql->c_str();
+}
+const char* LaterClaimable() {
+  static const auto* const sql = new std::string(absl::StrCat(
+      ToAbsl(kClaimable),
+      "AND w.due_us > ? AND w.due_us <= ? ORDER BY w.due_us, w.id LIMIT ?"));
+  return sql->c_str();
+}
+
+// Adds the rows to the reply. `last` becomes the place of the last one.
+void ReadClaimed(SqliteRows rows, ClaimReply& reply, WaitPlace& last) {
+  while (rows.Next()) {
+    last = {.due_us = rows.Number(2), .id = rows.Number(7)};
+    reply.waits.push_back({.key = rows.Bytes(0),
+                           .record = rows.Bytes(1),
+                           .args = rows.Bytes(8),
+                           .crashes = rows.Number(3) + rows.Number(2) % 2,
+                           .marks = rows.Number(4),
+                           .is_cancelled = rows.Number(5) != 0,
+                           .is_notified = rows.Number(6) != 0});
+  }
+}
+
+// The first of the waits behind a bound.
+constexpr const char* kFirstDue =
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM waiter_waits INDEXED BY waiter_due "
+    "WHERE partition = ?1 AND due_us = ?2 AND id > ?3) THEN ?2 ELSE "
+    "(SELECT min(due_us) FROM waiter_waits INDEXED BY waiter_due "
+    "WHERE partition = ?1 AND due_us > ?2) END";
+
 int64_t Even(int64_t value) { return value - value % 2; }
 
 // Time since the start of the machine, also while it slept.
@@ -211,12 +252,9 @@ std::optional<int64_t> SqliteWaits::FirstDue(PartitionId partition) {
   const WaitPlace bound = claims_.Bound(partition);
   std::optional<int64_t> first;
   if (SqliteRows rows =
-          file_->Query("SELECT due_us FROM waiter_waits INDEXED BY waiter_due "
-                       "WHERE partition = ? AND due_us IS NOT NULL "
-                       "AND (due_us, id) > (?, ?) ORDER BY due_us LIMIT 1",
-                       partition, bound.due_us, bound.id);
+          file_->Query(kFirstDue, partition, bound.due_us, bound.id);
       rows.Next()) {
-    first = rows.Number(0);
+    first = rows.OptionalNumber(0);
   }
   SqliteRows rows = file_->Query(
       "SELECT min(fence) FROM waiter_claims WHERE partition = ?", partition);
@@ -239,25 +277,16 @@ absl::StatusOr<ClaimReply> SqliteWaits::Claim(const ClaimRequest& request) {
   claims_.EndOld(partition, bound, now_us_);
   ClaimReply reply = {.now_us = now_us_};
   WaitPlace last;
-  {
-    SqliteRows rows = file_->Query(
-        "SELECT w.key, w.record, w.due_us, w.crashes, w.marks, w.cancelled, "
-        "w.notified, w.id, d.args "
-        "FROM waiter_waits w INDEXED BY waiter_due "
-        "LEFT JOIN waiter_data d ON d.id = w.id "
-        "WHERE w.partition = ? AND w.due_us <= ? "
-        "AND (w.due_us, w.id) > (?, ?) ORDER BY w.due_us, w.id LIMIT ?",
-        partition, now_us_, bound.due_us, bound.id, request.most);
-    while (rows.Next()) {
-      last = {.due_us = rows.Number(2), .id = rows.Number(7)};
-      reply.waits.push_back({.key = rows.Bytes(0),
-                             .record = rows.Bytes(1),
-                             .args = rows.Bytes(8),
-                             .crashes = rows.Number(3) + rows.Number(2) % 2,
-                             .marks = rows.Number(4),
-                             .is_cancelled = rows.Number(5) != 0,
-                             .is_notified = rows.Number(6) != 0});
-    }
+  // Otherwise nothing behind the bound is due.
+  if (bound.due_us <= now_us_) {
+    ReadClaimed(file_->Query(TiedClaimable(), partition, bound.due_us, bound.id,
+                             request.most),
+                reply, last);
+    const int64_t left =
+        request.most - static_cast<int64_t>(reply.waits.size());
+    ReadClaimed(
+        file_->Query(LaterClaimable(), partition, bound.due_us, now_us_, left),
+        reply, last);
   }
   const auto count = static_cast<int64_t>(reply.waits.size());
   if (count > 0) {

@@ -8,7 +8,8 @@
 //   due_us   of a pending wait, its `DueNumber`, unless a claim holds the wait;
 //            NULL once it is delivered
 //   forget   of a delivered wait, when to delete it; NULL before
-//   notified   2 if its next holder is to know, 1 if it was notified while held
+//   notified   2 once its holder knows, or if the next one is to know;
+//            1 if it was notified while held
 //   crashes, marks, cancelled, notified   zero once it is delivered
 //
 // `SqliteClaims` says which waits a claim holds. A row of `waiter_partitions`
