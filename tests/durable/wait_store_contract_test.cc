@@ -58,10 +58,10 @@ TEST_P(WaitStoreContractTest, WaitIsAddedOnceAndThenLeftAlone) {
 TEST_P(WaitStoreContractTest, DelayCountsFromTheStoresTimeToTheMicrosecond) {
   const absl::StatusOr<EnqueueReply> reply =
       Enqueue({{.key = "a", .delay_us = 3'000'000'001},
-               {.key = "b", .delay_us = 876'000 * 60 * kMinute}});
+               {.key = "b", .delay_us = kMinute * 60 * 876'000}});
   ASSERT_TRUE(reply.ok()) << reply.status();
   for (const auto& [key, delay] :
-       {std::pair("a", 3'000'000'001), {"b", 876'000 * 60 * kMinute}}) {
+       {std::pair("a", 3'000'000'001), {"b", kMinute * 60 * 876'000}}) {
     const StoredWait wait = Get(key);
     ASSERT_TRUE(wait.due_us.has_value());
     // The time is even, because no worker holds the wait.
@@ -137,6 +137,7 @@ TEST_P(WaitStoreContractTest, ThoseDueForLongestAreClaimedFirst) {
 
 TEST_P(WaitStoreContractTest, WaitsDueAtOneTimeAreClaimedOnceEach) {
   std::vector<std::string> keys;
+  keys.reserve(10);
   for (int i = 0; i < 10; ++i) keys.push_back(absl::StrCat("k", i));
   Add(keys);
   std::vector<std::string> claimed;
@@ -398,6 +399,7 @@ TEST_P(WaitStoreContractTest, ResultIsForgottenAfterItsTime) {
 
 TEST_P(WaitStoreContractTest, BatchesOfAThousandPass) {
   std::vector<std::string> keys;
+  keys.reserve(1000);
   for (int i = 0; i < 1000; ++i) keys.push_back(absl::StrCat("k", i));
   Add(keys);
   const ClaimReply claimed = Claim(1000);

@@ -404,6 +404,7 @@ TEST_F(WaitGroupTest, NoPollStartsAfterACancelInsideAnother) {
   std::vector<
       AsyncWaiter<std::function<void(const PollContext&, PollCompletion<>)>>>
       waits;
+  waits.reserve(on_stop.size() + 1);
   for (auto& callback : on_stop) {
     waits.emplace_back(
         [&](const PollContext& context, const PollCompletion<>& done) {
@@ -559,6 +560,7 @@ TEST(WaitGroupThreadTest, DestroyingTheGroupAwaitsItsFunctions) {
       returned = true;
     };
     std::vector<Waiter<std::function<bool()>>> waits;
+    waits.reserve(3);
     for (int i = 0; i < 3; ++i) {
       waits.emplace_back(
           [&, blocks = !in_callback && i == 2] {

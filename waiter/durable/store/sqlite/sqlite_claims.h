@@ -16,8 +16,8 @@
 //     of a claim, the places between which it holds waits, and how many are
 //     left: after a repair too many, but never too few.
 //   - A due time that is written is behind the bound, so no wait joins a claim
-//     later. Fences are, too: the bound is never later than the time of the
-//     claim that set it, and its lease ends after that.
+//     later. Fences are also behind it: the bound is never later than the time
+//     of the claim that set it, and its lease ends after that.
 //   - Behind the bound, a wait is held while its due time is odd.
 
 #ifndef WAITER_DURABLE_STORE_SQLITE_SQLITE_CLAIMS_H_
