@@ -16,14 +16,14 @@ namespace waiter::internal {
 
 inline constexpr double kNanosecondsPerSecond = 1e9;
 
-// Returns the time that is `seconds` after `time`, rounded to a nanosecond and
-// saturated. Requires that `seconds` is not negative.
-inline MonotonicTime SecondsAfter(MonotonicTime time, double seconds) {
-  const double nanoseconds = std::round(seconds * kNanosecondsPerSecond);
+// Returns the time that is `delay` seconds after `time`, rounded to a
+// nanosecond and saturated. Requires that `delay` is not negative.
+inline MonotonicTime SecondsAfter(MonotonicTime time, double delay) {
+  const double rounded = std::round(delay * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
-  if (nanoseconds >= kLimit) return MonotonicTime::max();
+  if (rounded >= kLimit) return MonotonicTime::max();
   return SaturatingAdd(
-      time, std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
+      time, std::chrono::nanoseconds(static_cast<int64_t>(rounded)));
 }
 
 }  // namespace waiter::internal

@@ -32,16 +32,16 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter budgets";
+constexpr std::string_view kBudgetsCommand = "waiter budgets";
 constexpr absl::Duration kWatchGap = absl::Seconds(2);
 
-struct Arguments {
+struct StatusArguments {
   bool json = false;
   bool watch = false;
 };
 
-Flags MakeFlags(Arguments& arguments) {
-  Flags flags(std::string(kCommand),
+Flags MakeFlags(StatusArguments& arguments) {
+  Flags flags(std::string(kBudgetsCommand),
               "[FLAG...] redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]",
               "Shows the budgets that processes share: limits, use, members.");
   flags.AddSwitch("json", "print JSON, one line per refresh", arguments.json);
@@ -156,7 +156,7 @@ void PrintJson(const BudgetList& list, std::ostream& out) {
       << '\n';
 }
 
-absl::Status Show(const std::string& url, const Arguments& arguments,
+absl::Status Show(const std::string& url, const StatusArguments& arguments,
                   std::ostream& out) {
   const absl::StatusOr<std::shared_ptr<RedisClient>> client =
       ConnectToRedis(url);
@@ -178,16 +178,17 @@ absl::Status Show(const std::string& url, const Arguments& arguments,
 }  // namespace
 
 std::vector<std::string> BudgetsCommand::FlagNames() const {
-  Arguments arguments;
+  StatusArguments arguments;
   return MakeFlags(arguments).Names();
 }
 
 int BudgetsCommand::Run(const Invocation& invocation) const {
-  Arguments arguments;
+  StatusArguments arguments;
   Flags flags = MakeFlags(arguments);
   const absl::StatusOr<std::vector<std::string>> urls =
       flags.Parse(invocation.args, invocation.environment);
-  if (!urls.ok()) return ExitCode(urls.status(), kCommand, invocation.err);
+  if (!urls.ok())
+    return ExitCode(urls.status(), kBudgetsCommand, invocation.err);
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return 0;
@@ -195,10 +196,10 @@ int BudgetsCommand::Run(const Invocation& invocation) const {
   if (urls->size() != 1) {
     return ExitCode(
         absl::InvalidArgumentError("give one URL, such as redis://10.0.0.5"),
-        kCommand, invocation.err);
+        kBudgetsCommand, invocation.err);
   }
-  return ExitCode(Show(urls->front(), arguments, invocation.out), kCommand,
-                  invocation.err);
+  return ExitCode(Show(urls->front(), arguments, invocation.out),
+                  kBudgetsCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

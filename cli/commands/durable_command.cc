@@ -41,7 +41,7 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter durable";
+constexpr std::string_view kDurableCommand = "waiter durable";
 constexpr std::string_view kUsage =
     "usage: waiter durable ACTION --store=FILE [FLAG...] NAME ...\n"
     "Waits that outlive their process, in an SQLite file or on a PostgreSQL,\n"
@@ -60,14 +60,14 @@ constexpr std::string_view kUsage =
     "\n"
     "waiter durable ACTION --help shows the flags of an action.\n";
 
-constexpr absl::Duration kWatchGap = absl::Seconds(2);
+constexpr absl::Duration kStatusGap = absl::Seconds(2);
 constexpr absl::Duration kReplaceGap = absl::Milliseconds(200);
 constexpr absl::Duration kReplaceLimit = absl::Seconds(30);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
 constexpr int kNo = 1;
 
 // The arguments of all actions but `work`.
-struct Arguments {
+struct DurableArguments {
   DurableStoreFlags store;
   std::string to;
   std::string key;
@@ -130,8 +130,8 @@ constexpr std::array kActions = {
         2, 2},
 };
 
-Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
-  Flags flags(absl::StrCat(kCommand, " ", form.name),
+Flags MakeFlags(const ActionForm& form, DurableArguments& arguments) {
+  Flags flags(absl::StrCat(kDurableCommand, " ", form.name),
               std::string(form.arguments), std::string(form.summary));
   if (form.action == Action::kMove) {
     arguments.store.AddTo(flags, "from");
@@ -197,7 +197,7 @@ Flags MakeFlags(const ActionForm& form, Arguments& arguments) {
 
 // One call of an action.
 struct Call {
-  const Arguments& arguments;
+  const DurableArguments& arguments;
   const Flags& flags;
   const std::vector<std::string>& words;
   const std::shared_ptr<WaitStore>& store;
@@ -208,7 +208,7 @@ struct Call {
 };
 
 absl::StatusOr<std::vector<DurableRequest>> ReadTargets(
-    const Arguments& arguments, const std::vector<std::string>& words) {
+    const DurableArguments& arguments, const std::vector<std::string>& words) {
   if (!arguments.key.empty() && words.size() > 3) {
     return absl::InvalidArgumentError(
         "--key: give only one target, or a label for each");
@@ -418,7 +418,7 @@ absl::StatusOr<int> Status(const Call& call) {
                  ? kNo
                  : 0;
     }
-    absl::SleepFor(kWatchGap);
+    absl::SleepFor(kStatusGap);
     if (!call.arguments.json && !is_page) call.out << '\n';
   }
 }
@@ -535,7 +535,7 @@ absl::StatusOr<int> Check(const Call& call) {
 
 absl::StatusOr<int> RunAction(const ActionForm& form,
                               const Invocation& invocation) {
-  Arguments arguments;
+  DurableArguments arguments;
   Flags flags = MakeFlags(form, arguments);
   absl::StatusOr<std::vector<std::string>> words =
       flags.Parse(invocation.args, invocation.environment);
@@ -553,8 +553,8 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
         "--to=redis://HOST");
   }
   if (words->size() < form.least_words || words->size() > form.most_words) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("usage: ", kCommand, " ", form.name, " ", form.arguments));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "usage: ", kDurableCommand, " ", form.name, " ", form.arguments));
   }
   if (words->size() > 1) {
     absl::Status status = CheckWaitName((*words)[1]);
@@ -600,7 +600,8 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
 int ToExitCode(const absl::StatusOr<int>& code, std::string_view action,
                std::ostream& err) {
   if (code.ok()) return *code;
-  return ExitCode(code.status(), absl::StrCat(kCommand, " ", action), err);
+  return ExitCode(code.status(), absl::StrCat(kDurableCommand, " ", action),
+                  err);
 }
 
 }  // namespace
@@ -608,7 +609,7 @@ int ToExitCode(const absl::StatusOr<int>& code, std::string_view action,
 std::vector<std::string> DurableCommand::FlagNames() const {
   std::vector<std::string> names = DurableWorkFlagNames();
   for (const ActionForm& form : kActions) {
-    Arguments arguments;
+    DurableArguments arguments;
     for (std::string& name : MakeFlags(form, arguments).Names()) {
       names.push_back(std::move(name));
     }
@@ -621,7 +622,7 @@ int DurableCommand::Run(const Invocation& invocation) const {
     return ExitCode(
         absl::InvalidArgumentError(
             "give an action, such as add or work; see waiter durable --help"),
-        kCommand, invocation.err);
+        kDurableCommand, invocation.err);
   }
   const std::string& action = invocation.args[0];
   if (action == "--help" || action == "-h" || action == "help") {
@@ -641,7 +642,7 @@ int DurableCommand::Run(const Invocation& invocation) const {
       absl::InvalidArgumentError(
           "no such action; the actions are add, work, status, list, show, "
           "notify, cancel, forget, move and check"),
-      kCommand, invocation.err);
+      kDurableCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -54,7 +54,7 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter durable work";
+constexpr std::string_view kWorkCommand = "waiter durable work";
 constexpr std::string_view kNotes =
     "PROGRAM can read WAITER_NAME, WAITER_KEY, WAITER_RESULT (success, "
     "failed,\n"
@@ -63,12 +63,12 @@ constexpr std::string_view kNotes =
     "kept\nSIGTERM ends the worker: it finishes its current work, and releases "
     "the rest\n";
 
-constexpr std::array kEndingSignals = {SIGTERM, SIGINT, SIGHUP};
+constexpr std::array kLeaveSignals = {SIGTERM, SIGINT, SIGHUP};
 constexpr std::chrono::seconds kErrorGap(1);
 // Maximum number of waits that a worker holds for each of its threads.
 constexpr int kHeldPerThread = 100;
 
-struct Arguments {
+struct WorkArguments {
   DurableStoreFlags store;
   PolicyFlags policy;
   HttpFlags http;
@@ -86,9 +86,9 @@ struct Arguments {
   DurableWorkLog log;
 };
 
-Flags MakeFlags(Arguments& arguments) {
+Flags MakeFlags(WorkArguments& arguments) {
   Flags flags(
-      std::string(kCommand),
+      std::string(kWorkCommand),
       "--store=FILE [FLAG...] NAME... [-- PROGRAM [ARG...]]",
       "Polls the durable waits of names, and runs PROGRAM when each ends.");
   flags.SetNotes(std::string(kNotes));
@@ -126,7 +126,7 @@ Flags MakeFlags(Arguments& arguments) {
   return flags;
 }
 
-absl::StatusOr<WaitOptions> PolicyOf(const Arguments& arguments,
+absl::StatusOr<WaitOptions> PolicyOf(const WorkArguments& arguments,
                                      const Flags& flags) {
   if (!flags.labelled().empty()) {
     const Flags::Labelled& given = flags.labelled().front();
@@ -153,8 +153,9 @@ absl::StatusOr<WaitOptions> PolicyOf(const Arguments& arguments,
 // Polls and runs programs on a loop, for the threads of a worker.
 class Worker {
  public:
-  Worker(const Arguments& arguments, const HttpOptions& http, EventLoop& loop,
-         ProcessReaper& reaper, std::ostream& out, std::ostream& err)
+  Worker(const WorkArguments& arguments, const HttpOptions& http,
+         EventLoop& loop, ProcessReaper& reaper, std::ostream& out,
+         std::ostream& err)
       : arguments_(arguments),
         loop_(loop),
         factory_(loop, reaper, {.http = http}),
@@ -200,13 +201,13 @@ class Worker {
   }
 
   void Warn(std::string_view message) {
-    err_ << kCommand << ": " << Printable(message) << '\n' << std::flush;
+    err_ << kWorkCommand << ": " << Printable(message) << '\n' << std::flush;
   }
 
   LoopJobs& jobs() { return jobs_; }
 
  private:
-  const Arguments& arguments_;
+  const WorkArguments& arguments_;
   EventLoop& loop_;
   ProbeFactory factory_;
   LoopJobs jobs_;
@@ -232,7 +233,7 @@ std::string Introduction(const std::string& name, const DurableStats& stats,
 // Returns the introductions, or an error if the store does not answer, or
 // divides a name differently.
 absl::StatusOr<std::vector<std::string>> CheckStore(
-    const std::shared_ptr<WaitStore>& store, const Arguments& arguments,
+    const std::shared_ptr<WaitStore>& store, const WorkArguments& arguments,
     const std::vector<std::string>& names) {
   const DurableStoreFlags& flags = arguments.store;
   const absl::StatusOr<std::unique_ptr<DurableClient>> client =
@@ -290,8 +291,8 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
     }
   };
   std::vector<std::unique_ptr<SignalWatch>> signals;
-  signals.reserve(kEndingSignals.size());
-  for (const int signal : kEndingSignals) {
+  signals.reserve(kLeaveSignals.size());
+  for (const int signal : kLeaveSignals) {
     signals.push_back(std::make_unique<SignalWatch>(loop, signal, on_signal));
   }
   // A reader of the output that goes away must not end the worker.
@@ -321,7 +322,7 @@ void RunUntilSignal(std::unique_ptr<DurableWaits> waits,
   }
 }
 
-absl::Status Work(const Arguments& arguments, WaitOptions policy,
+absl::Status Work(const WorkArguments& arguments, WaitOptions policy,
                   const HttpOptions& http,
                   const std::vector<std::string>& words, std::ostream& out,
                   std::ostream& err) {
@@ -377,13 +378,13 @@ absl::Status Work(const Arguments& arguments, WaitOptions policy,
 }  // namespace
 
 std::vector<std::string> DurableWorkFlagNames() {
-  Arguments arguments;
+  WorkArguments arguments;
   return MakeFlags(arguments).Names();
 }
 
 absl::Status DurableWork(const Invocation& invocation) {
   const auto& [args, environment, out, err] = invocation;
-  Arguments arguments;
+  WorkArguments arguments;
   Flags flags = MakeFlags(arguments);
   const auto* const separator = std::find(args.begin(), args.end(), "--");
   absl::StatusOr<std::vector<std::string>> words = flags.Parse(

@@ -137,10 +137,6 @@ std::string CountText(int64_t durations, int64_t ends) {
                       ", ", ends, " of them complete");
 }
 
-nlohmann::ordered_json Milliseconds(absl::Duration time) {
-  return JsonNumber(absl::ToDoubleMilliseconds(time));
-}
-
 }  // namespace
 
 absl::StatusOr<LearnedPlan> MakeLearnedPlan(const KnownDurations& known,

@@ -35,7 +35,7 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter mcp";
+constexpr std::string_view kMcpCommand = "waiter mcp";
 constexpr size_t kLongestMessage = size_t{1} << 20U;
 
 // Collects bytes into lines.
@@ -149,7 +149,7 @@ class Server : private McpHost {
 
 struct McpFlags {
   McpFlags()
-      : flags(std::string(kCommand), "--allow=SCHEMES",
+      : flags(std::string(kMcpCommand), "--allow=SCHEMES",
               "Serves the Model Context Protocol on standard input and output, "
               "so that\nan agent waits by one call: tools wait_for, "
               "wait_status, wait_cancel.") {
@@ -187,7 +187,7 @@ int McpCommand::Run(const Invocation& invocation) const {
         "--allow: say which targets a client may wait for, such as "
         "--allow=http,tcp");
   }
-  if (!status.ok()) return ExitCode(status, kCommand, err);
+  if (!status.ok()) return ExitCode(status, kMcpCommand, err);
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe)
   EventLoop loop;
   ProcessReaper reaper(loop);

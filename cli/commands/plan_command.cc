@@ -38,10 +38,10 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter plan";
+constexpr std::string_view kPlanCommand = "waiter plan";
 constexpr std::string_view kPollCost = "poll-cost";
 
-struct Arguments {
+struct PlanArguments {
   PolicyFlags policy;
   ChartOutput charts;
   std::optional<sim::DurationDistribution> ready;
@@ -53,7 +53,7 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-void AddFlags(Arguments& arguments, Flags& flags) {
+void AddFlags(PlanArguments& arguments, Flags& flags) {
   arguments.policy.AddTo(flags);
   flags.Add("expect", "60s", "expected time until ready; proposes a policy",
             [&](std::string_view text) {
@@ -96,8 +96,8 @@ void AddFlags(Arguments& arguments, Flags& flags) {
                          {"schedule", "cumulative", "trade_off", "detection"});
 }
 
-Flags MakeFlags(Arguments& arguments) {
-  Flags flags(std::string(kCommand), "[FLAG...]",
+Flags MakeFlags(PlanArguments& arguments) {
+  Flags flags(std::string(kPlanCommand), "[FLAG...]",
               "Shows when a policy polls, and the cost.");
   AddFlags(arguments, flags);
   return flags;
@@ -110,7 +110,7 @@ struct Comparison {
   std::vector<sim::TradeOff> points;
 };
 
-absl::StatusOr<Comparison> Compare(const Arguments& arguments,
+absl::StatusOr<Comparison> Compare(const PlanArguments& arguments,
                                    const WaitOptions& policy, bool is_given) {
   const sim::DurationDistribution& ready = *arguments.ready;
   Comparison comparison;
@@ -136,7 +136,7 @@ absl::StatusOr<Comparison> Compare(const Arguments& arguments,
 }
 
 absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
-    const Arguments& arguments, const Comparison& comparison) {
+    const PlanArguments& arguments, const Comparison& comparison) {
   const absl::Duration timeout = *comparison.policies[0].policy.timeout;
   absl::Duration horizon = timeout;
   if (arguments.ready.has_value()) {
@@ -176,7 +176,7 @@ absl::StatusOr<std::vector<charts::Chart>> MakeCharts(
 }
 
 // Shows the plan for a file of durations or a log, or its operations.
-absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
+absl::Status RunFrom(const PlanArguments& arguments, const Flags& flags,
                      const WaitOptions& policy, std::ostream& out) {
   const std::string& path = arguments.from->path;
   const absl::StatusOr<KnownDurations> known = ReadDurations(path);
@@ -231,8 +231,8 @@ absl::Status RunFrom(const Arguments& arguments, const Flags& flags,
   return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
 }
 
-absl::Status RunChecked(const Invocation& invocation) {
-  Arguments arguments;
+absl::Status RunPlan(const Invocation& invocation) {
+  PlanArguments arguments;
   Flags flags = MakeFlags(arguments);
   absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
@@ -289,12 +289,12 @@ absl::Status RunChecked(const Invocation& invocation) {
 }  // namespace
 
 std::vector<std::string> PlanCommand::FlagNames() const {
-  Arguments arguments;
+  PlanArguments arguments;
   return MakeFlags(arguments).Names();
 }
 
 int PlanCommand::Run(const Invocation& invocation) const {
-  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
+  return ExitCode(RunPlan(invocation), kPlanCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

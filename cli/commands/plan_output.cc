@@ -44,10 +44,6 @@ std::string TradeOffText(const std::vector<sim::TradeOff>& points) {
                       "first; *: any policy with fewer polls\nis later\n\n");
 }
 
-nlohmann::ordered_json Milliseconds(absl::Duration time) {
-  return JsonNumber(absl::ToDoubleMilliseconds(time));
-}
-
 nlohmann::ordered_json PollRow(const sim::PlannedPoll& poll) {
   return {{"attempt", poll.attempt},
           {"shortest_delay_ms", Milliseconds(poll.shortest_delay)},
@@ -93,6 +89,10 @@ std::string ComparisonText(const PlannedPolicy& planned) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json Milliseconds(absl::Duration time) {
+  return JsonNumber(absl::ToDoubleMilliseconds(time));
+}
 
 std::string PlanText(const PlannedPolicy& planned, int rows) {
   std::string text = planned.ready.has_value() ? ComparisonText(planned) : "";

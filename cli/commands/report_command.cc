@@ -38,7 +38,7 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter report";
+constexpr std::string_view kReportCommand = "waiter report";
 constexpr size_t kColumns = 60;
 
 // The polls of one target.
@@ -169,14 +169,14 @@ charts::Chart ReportChart(const RunLog& log) {
 }
 
 Flags MakeFlags(ChartOutput& charts) {
-  Flags flags(std::string(kCommand), "FILE.jsonl [FLAG...]",
+  Flags flags(std::string(kReportCommand), "FILE.jsonl [FLAG...]",
               "Shows what happened in a run logged by --log-json; - reads "
               "standard input.");
   charts.AddTo(flags, {"report"});
   return flags;
 }
 
-absl::Status RunChecked(const Invocation& invocation) {
+absl::Status RunReport(const Invocation& invocation) {
   ChartOutput charts;
   Flags flags = MakeFlags(charts);
   const absl::StatusOr<std::vector<std::string>> files =
@@ -215,7 +215,7 @@ std::vector<std::string> ReportCommand::FlagNames() const {
 }
 
 int ReportCommand::Run(const Invocation& invocation) const {
-  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
+  return ExitCode(RunReport(invocation), kReportCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -37,8 +37,8 @@
 namespace waiter::cli {
 namespace {
 
-constexpr std::string_view kCommand = "waiter simulate";
-constexpr std::string_view kUsage =
+constexpr std::string_view kSimulateCommand = "waiter simulate";
+constexpr std::string_view kSimulateUsage =
     "usage: waiter simulate MODEL [FLAG...]\n"
     "Simulates many clients and the server that they poll.\n"
     "\n"
@@ -249,7 +249,7 @@ absl::Status SimulateFleets(const Invocation& invocation) {
              : absl::OkStatus();
 }
 
-absl::Status RunChecked(const Invocation& invocation) {
+absl::Status RunSimulate(const Invocation& invocation) {
   if (invocation.args.empty()) {
     return absl::InvalidArgumentError(
         "give a model, budgets, fleet, contention or learned; see waiter "
@@ -267,7 +267,7 @@ absl::Status RunChecked(const Invocation& invocation) {
     return SimulateLearnedCommand(invocation.AfterFirst());
   }
   if (model == "--help" || model == "-h" || model == "help") {
-    invocation.out << kUsage;
+    invocation.out << kSimulateUsage;
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -295,7 +295,7 @@ std::vector<std::string> SimulateCommand::FlagNames() const {
 }
 
 int SimulateCommand::Run(const Invocation& invocation) const {
-  return ExitCode(RunChecked(invocation), kCommand, invocation.err);
+  return ExitCode(RunSimulate(invocation), kSimulateCommand, invocation.err);
 }
 
 }  // namespace waiter::cli

@@ -46,11 +46,6 @@ constexpr absl::Duration kLeastPollInterval = absl::Milliseconds(100);
 
 std::string IdText(int64_t wait) { return absl::StrCat("w", wait); }
 
-std::string_view TextOf(const nlohmann::json& object, std::string_view name) {
-  const std::string* const text = FindString(object, name);
-  return text == nullptr ? std::string_view() : std::string_view(*text);
-}
-
 // Returns a member of a member, null if none.
 Json Inner(const nlohmann::json& object, std::string_view outer,
            std::string_view inner) {

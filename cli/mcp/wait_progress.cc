@@ -28,11 +28,6 @@ namespace {
 // Until the first poll has ended, the pace of the wait is unknown.
 constexpr absl::Duration kFirstLook = absl::Milliseconds(500);
 
-std::string TextOf(const nlohmann::json& event, std::string_view name) {
-  const std::string* const text = FindString(event, name);
-  return text == nullptr ? "" : *text;
-}
-
 // Returns "not ready" for "NOT_READY".
 std::string StateOf(std::string_view log_class) {
   std::string state = absl::AsciiStrToLower(log_class);
@@ -78,7 +73,7 @@ std::string_view StateName(WaitProgress::State state) {
 void WaitProgress::Add(std::string_view line, MonotonicTime now) {
   const absl::StatusOr<nlohmann::json> event = ParseJson(line);
   if (!event.ok()) return;
-  const std::string kind = TextOf(*event, "event");
+  const std::string_view kind = TextOf(*event, "event");
   if (kind == "start") {
     AddStart(*event);
   } else if (kind == "poll") {
@@ -102,7 +97,7 @@ void WaitProgress::AddStart(const nlohmann::json& event) {
   const nlohmann::json* const targets = FindMember(event, "targets");
   if (targets == nullptr || !targets->is_array()) return;
   for (const nlohmann::json& target : *targets) {
-    targets_.push_back({.name = TextOf(target, "target")});
+    targets_.push_back({.name = std::string(TextOf(target, "target"))});
   }
 }
 
@@ -121,7 +116,7 @@ void WaitProgress::AddPoll(const nlohmann::json& event, MonotonicTime now) {
 }
 
 WaitProgress::Target* WaitProgress::Find(const nlohmann::json& event) {
-  const std::string name = TextOf(event, "target");
+  const std::string_view name = TextOf(event, "target");
   const auto found =
       std::find_if(targets_.begin(), targets_.end(),
                    [&](const Target& target) { return target.name == name; });

@@ -27,10 +27,6 @@
 namespace waiter::cli {
 namespace {
 
-absl::Status Invalid(std::string_view why) {
-  return absl::InvalidArgumentError(why);
-}
-
 bool IsIpv6(std::string_view host) {
   in6_addr address;
   // The name of an interface may follow after %.
@@ -42,7 +38,7 @@ absl::StatusOr<uint16_t> ParsePort(std::string_view text) {
   uint32_t port = 0;
   if (!IsDigits(text) || !absl::SimpleAtoi(text, &port) || port < 1 ||
       port > std::numeric_limits<uint16_t>::max()) {
-    return Invalid(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "the port must be a number from 1 to 65535, not \"", text, "\""));
   }
   return static_cast<uint16_t>(port);
@@ -56,18 +52,19 @@ absl::Status Split(std::string_view text, std::string_view& host,
     const size_t end = text.find(']');
     host = text.substr(1, end - 1);
     if (end == std::string_view::npos || !IsIpv6(host)) {
-      return Invalid(
+      return absl::InvalidArgumentError(
           "the brackets must hold an IPv6 address, as in [::1]:8080");
     }
     colon = end + 1;
     if (colon < text.size() && text[colon] != ':') {
-      return Invalid("only a port may follow the brackets");
+      return absl::InvalidArgumentError("only a port may follow the brackets");
     }
   } else {
     colon = std::min(text.find(':'), text.size());
     host = text.substr(0, colon);
     if (text.find(':', colon + 1) != std::string_view::npos) {
-      return Invalid("an IPv6 address needs brackets, as in [::1]:8080");
+      return absl::InvalidArgumentError(
+          "an IPv6 address needs brackets, as in [::1]:8080");
     }
   }
   if (colon < text.size()) port = text.substr(colon + 1);
@@ -79,22 +76,23 @@ absl::Status Split(std::string_view text, std::string_view& host,
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text,
                                        uint16_t default_port) {
   if (absl::StrContains(text, '@')) {
-    return Invalid("leave out the user and password");
+    return absl::InvalidArgumentError("leave out the user and password");
   }
   std::string_view host;
   std::optional<std::string_view> port;
   if (const absl::Status status = Split(text, host, port); !status.ok()) {
     return status;
   }
-  if (host.empty()) return Invalid("the host is missing");
+  if (host.empty()) return absl::InvalidArgumentError("the host is missing");
   if (host.size() > kLongestHost) {
-    return Invalid("the host is longer than 253 characters");
+    return absl::InvalidArgumentError("the host is longer than 253 characters");
   }
   if (std::any_of(host.begin(), host.end(), IsBlankOrControl)) {
-    return Invalid("the host contains a blank or a control character");
+    return absl::InvalidArgumentError(
+        "the host contains a blank or a control character");
   }
   if (!port.has_value() && default_port == 0) {
-    return Invalid("the port is missing");
+    return absl::InvalidArgumentError("the port is missing");
   }
   const absl::StatusOr<uint16_t> number =
       port.has_value() ? ParsePort(*port) : default_port;

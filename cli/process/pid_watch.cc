@@ -21,7 +21,7 @@
 namespace waiter::cli {
 namespace {
 
-constexpr absl::Duration kLookEvery = absl::Milliseconds(500);
+constexpr absl::Duration kPidLookGap = absl::Milliseconds(500);
 
 int OpenPid([[maybe_unused]] pid_t pid) {
 #if defined(SYS_pidfd_open) && !defined(WAITER_PORTABLE_CALLS)
@@ -60,7 +60,7 @@ PidWatch::~PidWatch() {
 
 void PidWatch::Look() {
   if (known_.Running()) {
-    next_look_ = loop_.CallAfter(kLookEvery, [this] { Look(); });
+    next_look_ = loop_.CallAfter(kPidLookGap, [this] { Look(); });
     return;
   }
   told_ = {};

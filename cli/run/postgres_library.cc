@@ -14,13 +14,13 @@ namespace {
 using internal::PostgresLibrary;
 
 #ifdef __APPLE__
-constexpr const char* kFile = "libpq.5.dylib";
+constexpr const char* kPostgresFile = "libpq.5.dylib";
 #else
 // The name of its ABI since 2006.
-constexpr const char* kFile = "libpq.so.5";
+constexpr const char* kPostgresFile = "libpq.so.5";
 #endif
 
-bool FindAll(void* library, PostgresLibrary& postgres) {
+bool FindPostgresFunctions(void* library, PostgresLibrary& postgres) {
   return FindSymbol(library, "PQconninfoParse", postgres.conninfoParse) &&
          FindSymbol(library, "PQconninfoFree", postgres.conninfoFree) &&
          FindSymbol(library, "PQfreemem", postgres.freemem) &&
@@ -58,9 +58,9 @@ bool FindAll(void* library, PostgresLibrary& postgres) {
          FindSymbol(library, "PQlibVersion", postgres.libVersion);
 }
 
-absl::StatusOr<PostgresLibrary> Open() {
+absl::StatusOr<PostgresLibrary> OpenPostgres() {
   return OpenLibrary(
-      kFile, FindAll,
+      kPostgresFile, FindPostgresFunctions,
       "--store=postgres://HOST needs libpq.so.5, which is not installed here: "
       "install the package libpq5, or use --store=redis://HOST",
       "--store=postgres://HOST needs libpq 14 or newer, but the libpq.so.5 "
@@ -71,7 +71,7 @@ absl::StatusOr<PostgresLibrary> Open() {
 
 absl::StatusOr<const PostgresLibrary*> LoadPostgres() {
   static const auto* const postgres =
-      new absl::StatusOr<PostgresLibrary>(Open());
+      new absl::StatusOr<PostgresLibrary>(OpenPostgres());
   if (!postgres->ok()) return postgres->status();
   return &**postgres;
 }

@@ -14,13 +14,13 @@ namespace {
 using internal::SqliteLibrary;
 
 #ifdef __APPLE__
-constexpr const char* kFile = "libsqlite3.dylib";
+constexpr const char* kSqliteFile = "libsqlite3.dylib";
 #else
 // The name of its ABI since 2004.
-constexpr const char* kFile = "libsqlite3.so.0";
+constexpr const char* kSqliteFile = "libsqlite3.so.0";
 #endif
 
-bool FindAll(void* library, SqliteLibrary& sqlite) {
+bool FindSqliteFunctions(void* library, SqliteLibrary& sqlite) {
   return FindSymbol(library, "sqlite3_bind_blob", sqlite.bind_blob) &&
          FindSymbol(library, "sqlite3_bind_int64", sqlite.bind_int64) &&
          FindSymbol(library, "sqlite3_bind_null", sqlite.bind_null) &&
@@ -50,9 +50,9 @@ bool FindAll(void* library, SqliteLibrary& sqlite) {
          FindSymbol(library, "sqlite3_step", sqlite.step);
 }
 
-absl::StatusOr<SqliteLibrary> Open() {
+absl::StatusOr<SqliteLibrary> OpenSqlite() {
   return OpenLibrary(
-      kFile, FindAll,
+      kSqliteFile, FindSqliteFunctions,
       "--store=FILE needs libsqlite3.so.0, which is not installed here: "
       "install the package libsqlite3-0, or use --store=postgres://HOST",
       "--store=FILE needs SQLite 3.25 or newer, but the libsqlite3.so.0 here "
@@ -62,7 +62,8 @@ absl::StatusOr<SqliteLibrary> Open() {
 }  // namespace
 
 absl::StatusOr<const SqliteLibrary*> LoadSqlite() {
-  static const auto* const sqlite = new absl::StatusOr<SqliteLibrary>(Open());
+  static const auto* const sqlite =
+      new absl::StatusOr<SqliteLibrary>(OpenSqlite());
   if (!sqlite->ok()) return sqlite->status();
   return &**sqlite;
 }

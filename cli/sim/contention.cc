@@ -22,11 +22,11 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr int kMaxClients = 10'000;
+constexpr int kMaxContenders = 10'000;
 
 // A client, whose event is the arrival of its next message at the server. Only
 // the server is shared, so nothing that happens at the client needs an event.
-struct Client {
+struct Contender {
   static constexpr int64_t kReading = -1;
   // Version that the next write builds on, or `kReading` before a read.
   int64_t version_read = kReading;
@@ -36,10 +36,10 @@ struct Client {
 }  // namespace
 
 absl::Status Validate(const ContentionOptions& options) {
-  if (options.clients < 1 || options.clients > kMaxClients) {
+  if (options.clients < 1 || options.clients > kMaxContenders) {
     return absl::InvalidArgumentError(
         absl::StrCat("clients is ", options.clients,
-                     "; it must be between 1 and ", kMaxClients));
+                     "; it must be between 1 and ", kMaxContenders));
   }
   absl::Status status = Validate(options.backoff, "backoff");
   if (status.ok()) status = Validate(options.network);
@@ -77,7 +77,7 @@ ContentionRun ContentionModel::Play(SplitMix64& gen,
                                     const Callable& on_write) const {
   NetworkDelay network = network_;
   const auto hop = [&network, &gen] { return network.Draw(gen); };
-  std::vector<Client> clients(static_cast<size_t>(clients_));
+  std::vector<Contender> clients(static_cast<size_t>(clients_));
   std::vector<nanoseconds> first_reads(clients.size());
   std::generate(first_reads.begin(), first_reads.end(), hop);
 
@@ -86,8 +86,8 @@ ContentionRun ContentionModel::Play(SplitMix64& gen,
   int64_t version = 0;
   for (EventQueue queue(first_reads); !queue.empty();) {
     const nanoseconds now = queue.time();
-    Client& client = clients[queue.client()];
-    if (client.version_read == Client::kReading) {
+    Contender& client = clients[queue.client()];
+    if (client.version_read == Contender::kReading) {
       client.version_read = version;
       queue.Reschedule(now + hop() + hop());
       continue;
@@ -100,7 +100,7 @@ ContentionRun ContentionModel::Play(SplitMix64& gen,
       end = std::max(end, answered);
       queue.Remove();
     } else {
-      client.version_read = Client::kReading;
+      client.version_read = Contender::kReading;
       queue.Reschedule(answered + backoff_.NextDelay(client.progress, gen) +
                        hop());
     }

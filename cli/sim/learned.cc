@@ -46,7 +46,7 @@ constexpr int kWaitsAfter = 100;     // After some observations.
 constexpr int kWaitsAfterChange = 20;
 constexpr int kFirstWaits = 5;
 
-bool Never() { return false; }
+bool IsStopped() { return false; }
 
 using Policy = std::shared_ptr<const WaitPolicy>;
 
@@ -70,12 +70,12 @@ class Player {
     const MonotonicTime start = now_;
     WaitReport report;
     WaitLoop loop(policy, report);
-    NextStep step = loop.Start(now_, policy.DeadlineFrom(now_), Never);
+    NextStep step = loop.Start(now_, policy.DeadlineFrom(now_), IsStopped);
     PollCost cost;
     for (;;) {
       while (step.action() == NextStep::Action::kSleep) {
         now_ = step.wake_up();
-        step = loop.OnWake(now_, Never);
+        step = loop.OnWake(now_, IsStopped);
       }
       const double elapsed =
           std::chrono::duration<double>(now_ - start).count();
@@ -84,7 +84,7 @@ class Player {
       const bool ended = elapsed >= seconds;
       if (ended && !learns) break;
       report.last_poll = ended ? PollStatus::kSuccess : PollStatus::kNotReady;
-      step = loop.OnPoll(now_, gen_, Never);
+      step = loop.OnPoll(now_, gen_, IsStopped);
       if (ended) break;
     }
     cost.lateness =

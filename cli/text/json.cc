@@ -180,6 +180,11 @@ const std::string* FindString(const json& object, std::string_view name) {
   return member == nullptr ? nullptr : member->get_ptr<const std::string*>();
 }
 
+std::string_view TextOf(const json& object, std::string_view name) {
+  const std::string* const text = FindString(object, name);
+  return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
 std::optional<double> FindNumber(const json& object, std::string_view name) {
   const json* const member = FindMember(object, name);
   return member == nullptr ? std::nullopt : NumberOf(*member);

@@ -40,6 +40,9 @@ const nlohmann::json* FindMember(const nlohmann::json& object,
 const std::string* FindString(const nlohmann::json& object,
                               std::string_view name);
 
+// The same, but the text, which is empty if there is none.
+std::string_view TextOf(const nlohmann::json& object, std::string_view name);
+
 // Returns such a member if it is a number.
 std::optional<double> FindNumber(const nlohmann::json& object,
                                  std::string_view name);

@@ -21,6 +21,9 @@ class DueNumber {
  public:
   constexpr explicit DueNumber(int64_t value) : value_(value) {}
 
+  // Returns the last even number up to `time`, which is not negative.
+  static constexpr int64_t Even(int64_t time) { return time - time % 2; }
+
   // Returns `delay`, rounded up so that an even number plus the delay is even.
   static constexpr int64_t FreeDelay(int64_t delay) {
     return delay + delay % 2;

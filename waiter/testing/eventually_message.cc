@@ -39,7 +39,7 @@ std::string Time(absl::Duration time) {
   return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
 }
 
-std::string Polls(int64_t count) {
+std::string PollsText(int64_t count) {
   return absl::StrCat(count, count == 1 ? " poll" : " polls");
 }
 
@@ -151,7 +151,7 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
                         " at the first poll", rule, Holding(plan.wait));
   }
   return absl::StrCat(never ? "matched after " : "held for ", Time(last.at),
-                      " (", Polls(last.attempt - 1),
+                      " (", PollsText(last.attempt - 1),
                       never ? " without a match)" : ")", rule,
                       Holding(plan.wait));
 }
@@ -242,7 +242,7 @@ std::vector<std::string> PollHistory::Lines() const {
   std::for_each(first_runs_.begin(), first_runs_.end(), add);
   if (dropped_runs_ > 0) {
     lines.push_back(absl::StrCat("... ", dropped_runs_, " lines omitted (",
-                                 Polls(dropped_polls_), ") ..."));
+                                 PollsText(dropped_polls_), ") ..."));
   }
   std::for_each(last_runs_.begin(), last_runs_.end(), add);
   return lines;
@@ -312,7 +312,7 @@ std::string ProgressText(const Site& site, const EventuallyOptions& options,
   if (whole > absl::ZeroDuration() && whole < absl::InfiniteDuration()) {
     absl::StrAppend(&text, " of ", Time(whole));
   }
-  absl::StrAppend(&text, " and ", Polls(last.attempt), ": ",
+  absl::StrAppend(&text, " and ", PollsText(last.attempt), ": ",
                   OneLine(TextOf(last.look)), "\n");
   return text;
 }

@@ -14,7 +14,7 @@
 namespace waiter::cli {
 namespace {
 
-bool FindAll(void* library, CurlLibrary& curl) {
+bool FindCurl(void* library, CurlLibrary& curl) {
   return FindSymbol(library, "curl_easy_cleanup", curl.easy_cleanup) &&
          FindSymbol(library, "curl_easy_getinfo", curl.easy_getinfo) &&
          FindSymbol(library, "curl_easy_init", curl.easy_init) &&
@@ -40,14 +40,14 @@ bool FindAll(void* library, CurlLibrary& curl) {
          FindSymbol(library, "curl_version_info", curl.version_info);
 }
 
-bool FindAllAndStart(void* library, CurlLibrary& curl) {
-  return FindAll(library, curl) && curl.global_init(CURL_GLOBAL_DEFAULT) == 0;
+bool FindCurlAndStart(void* library, CurlLibrary& curl) {
+  return FindCurl(library, curl) && curl.global_init(CURL_GLOBAL_DEFAULT) == 0;
 }
 
-absl::StatusOr<CurlLibrary> Open() {
+absl::StatusOr<CurlLibrary> OpenCurl() {
   // The name of its ABI since 2006.
   return OpenLibrary(
-      "libcurl.so.4", FindAllAndStart,
+      "libcurl.so.4", FindCurlAndStart,
       "http, grpc and docker targets need libcurl.so.4, which is not "
       "installed here: install the package libcurl4, or use exec:'curl -fsS "
       "URL'",
@@ -58,7 +58,7 @@ absl::StatusOr<CurlLibrary> Open() {
 }  // namespace
 
 absl::StatusOr<const CurlLibrary*> LoadCurl() {
-  static const auto* const curl = new absl::StatusOr<CurlLibrary>(Open());
+  static const auto* const curl = new absl::StatusOr<CurlLibrary>(OpenCurl());
   if (!curl->ok()) return curl->status();
   return &**curl;
 }

@@ -37,22 +37,15 @@ constexpr std::string_view kDefaultSocket = "/var/run/docker.sock";
 constexpr uint16_t kDefaultPort = 2375;  // For an engine without TLS.
 
 // Longest text from outside that a detail shows, in bytes.
-constexpr size_t kShown = 100;
+constexpr size_t kLongestDockerText = 100;
 
-absl::Status Invalid(std::string_view why) {
+absl::Status InvalidDockerHost(std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("DOCKER_HOST: ", why));
 }
 
 bool IsTrue(const nlohmann::json& object, std::string_view name) {
   const nlohmann::json* const found = FindMember(object, name);
   return found != nullptr && *found == nlohmann::json(true);
-}
-
-// Returns the text of a member, or an empty one.
-std::string_view TextOf(const nlohmann::json& object, std::string_view name) {
-  const std::string* const text = FindString(object, name);
-  if (text == nullptr) return {};
-  return *text;
 }
 
 // Returns the last line with text, without blanks at its ends.
@@ -63,7 +56,9 @@ std::string_view LastLine(std::string_view text) {
 
 // Returns `, ` or `: `, and the text as far as it is shown; empty if it is.
 std::string After(std::string_view separator, std::string_view text) {
-  return text.empty() ? "" : absl::StrCat(separator, Shortened(text, kShown));
+  return text.empty()
+             ? ""
+             : absl::StrCat(separator, Shortened(text, kLongestDockerText));
 }
 
 Finding NotAnEngine(std::string_view what) {
@@ -93,14 +88,14 @@ Finding JudgeHealth(std::string_view name, const nlohmann::json* health) {
       !log->empty()) {
     output = LastLine(TextOf(log->back(), "Output"));
   }
-  return {
-      .detail = absl::StrCat(Shortened(status, kShown), After(": ", output)),
-      .hint = status == "unhealthy" ? LogsHint(name) : ""};
+  return {.detail = absl::StrCat(Shortened(status, kLongestDockerText),
+                                 After(": ", output)),
+          .hint = status == "unhealthy" ? LogsHint(name) : ""};
 }
 
 // Returns "exited with code 137, out of memory".
 std::string EndText(std::string_view status, const nlohmann::json& state) {
-  std::string text = Shortened(status, kShown);
+  std::string text = Shortened(status, kLongestDockerText);
   const std::optional<double> code = FindNumber(state, "ExitCode");
   if (code.has_value() && std::trunc(*code) == *code && std::abs(*code) < 1e9) {
     absl::StrAppend(&text, " with code ", static_cast<int64_t>(*code));
@@ -156,7 +151,7 @@ Finding JudgeState(std::string_view name, const nlohmann::json& container,
   if (status == "restarting") {
     return {.detail = EndText(status, state), .hint = LogsHint(name)};
   }
-  return {.detail = absl::StrCat(Shortened(status, kShown),
+  return {.detail = absl::StrCat(Shortened(status, kLongestDockerText),
                                  After(": ", TextOf(state, "Error")))};
 }
 
@@ -205,16 +200,17 @@ absl::StatusOr<HttpDestination> EngineAt(std::string_view address,
                                          bool wants_tls,
                                          std::string_view path) {
   if (wants_tls) {
-    return Invalid(
+    return InvalidDockerHost(
         "TLS, which DOCKER_TLS_VERIFY asks for, is not supported; use "
         "exec:'docker inspect ...'");
   }
   absl::ConsumeSuffix(&address, "/");
   const absl::StatusOr<HostPort> engine = ParseHostPort(address, kDefaultPort);
-  if (!engine.ok()) return Invalid(std::string(engine.status().message()));
+  if (!engine.ok())
+    return InvalidDockerHost(std::string(engine.status().message()));
   const std::string& host = engine->host;
   if (host.find_first_of("/?#") != std::string::npos) {
-    return Invalid("only a host and a port may follow tcp://");
+    return InvalidDockerHost("only a host and a port may follow tcp://");
   }
   const bool is_ipv6 = absl::StrContains(host, ':');
   return HttpDestination{.url = absl::StrCat("http://", is_ipv6 ? "[" : "",
@@ -234,17 +230,17 @@ absl::StatusOr<HttpDestination> DockerContainer(std::string_view docker_host,
   }
   if (absl::ConsumePrefix(&docker_host, "unix://")) {
     if (docker_host.empty() || docker_host == "@") {
-      return Invalid("the socket's path is missing after unix://");
+      return InvalidDockerHost("the socket's path is missing after unix://");
     }
     if (docker_host.size() >= sizeof(sockaddr_un::sun_path)) {
-      return Invalid("the path of the socket is too long");
+      return InvalidDockerHost("the path of the socket is too long");
     }
     return HttpDestination{.url = local, .socket = std::string(docker_host)};
   }
   if (absl::ConsumePrefix(&docker_host, "tcp://")) {
     return EngineAt(docker_host, wants_tls, path);
   }
-  return Invalid(
+  return InvalidDockerHost(
       "only unix://PATH and tcp://HOST:PORT are supported; use exec:'docker "
       "inspect ...' for others");
 }

@@ -53,7 +53,7 @@ constexpr uint64_t kNotServing = 2;
 constexpr uint64_t kServiceUnknown = 3;
 
 // Longest text from outside that a detail shows, in bytes.
-constexpr size_t kShown = 100;
+constexpr size_t kLongestGrpcMessage = 100;
 
 void AppendVarint(uint64_t value, std::string& bytes) {
   for (; value >= 0x80; value >>= 7) {
@@ -107,7 +107,7 @@ std::optional<uint64_t> ReadStatus(std::string_view message) {
   return status;
 }
 
-Finding Invalid(std::string_view what) {
+Finding InvalidGrpc(std::string_view what) {
   return {.status = PollStatus::kServerError,
           .detail = absl::StrCat("not a valid gRPC response: ", what)};
 }
@@ -129,16 +129,16 @@ Finding JudgeMessage(std::string_view service, const HttpAnswer& answer) {
   ByteReader reader(answer.body);
   const auto flag = reader.Big<uint8_t>();
   const auto length = reader.Big<uint32_t>();
-  if (!reader.ok()) return Invalid("the message is incomplete");
-  if (flag != 0) return Invalid("the message is compressed");
+  if (!reader.ok()) return InvalidGrpc("the message is incomplete");
+  if (flag != 0) return InvalidGrpc("the message is compressed");
   const size_t size = answer.body.size() - kPrefixSize;
   if (answer.body_is_cut || size > length) {
-    return Invalid("more than one message");
+    return InvalidGrpc("more than one message");
   }
-  if (size < length) return Invalid("the message is incomplete");
+  if (size < length) return InvalidGrpc("the message is incomplete");
   const std::optional<uint64_t> status = ReadStatus(reader.left());
   if (!status.has_value()) {
-    return Invalid("the message is not a HealthCheckResponse");
+    return InvalidGrpc("the message is not a HealthCheckResponse");
   }
   switch (*status) {
     case kServing:
@@ -220,7 +220,7 @@ Finding JudgeCode(std::string_view service, int32_t code,
                      .hint = std::string(HintFor(status))};
   if (text != nullptr && !text->empty()) {
     absl::StrAppend(&finding.detail, ": ",
-                    Shortened(PercentDecoded(*text), kShown));
+                    Shortened(PercentDecoded(*text), kLongestGrpcMessage));
   }
   return finding;
 }
@@ -286,7 +286,7 @@ Finding JudgeGrpcHealth(std::string_view service, const HttpAnswer& answer,
   if (status == nullptr || !answer.is_http2) return JudgeForeign(answer, now);
   int32_t code = 0;
   if (!IsDigits(*status) || !absl::SimpleAtoi(*status, &code)) {
-    return Invalid("grpc-status is not a number");
+    return InvalidGrpc("grpc-status is not a number");
   }
   if (code != 0) return JudgeCode(service, code, answer);
   return answer.status == 200 ? JudgeMessage(service, answer)

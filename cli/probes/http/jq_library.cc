@@ -14,7 +14,7 @@
 namespace waiter::cli {
 namespace {
 
-bool FindAll(void* library, JqLibrary& jq) {
+bool FindJq(void* library, JqLibrary& jq) {
   return FindSymbol(library, "jq_init", jq.init) &&
          FindSymbol(library, "jq_teardown", jq.teardown) &&
          FindSymbol(library, "jq_set_error_cb", jq.set_error_cb) &&
@@ -29,17 +29,17 @@ bool FindAll(void* library, JqLibrary& jq) {
          FindSymbol(library, "jv_string_value", jq.string_value);
 }
 
-absl::StatusOr<JqLibrary> Open() {
+absl::StatusOr<JqLibrary> OpenJq() {
   constexpr std::string_view kMissing =
       "this expression needs libjq.so.1, which is not installed here: "
       "install the package libjq1, or write it as .PATH == VALUE";
-  return OpenLibrary("libjq.so.1", FindAll, kMissing, kMissing);
+  return OpenLibrary("libjq.so.1", FindJq, kMissing, kMissing);
 }
 
 }  // namespace
 
 absl::StatusOr<const JqLibrary*> LoadJq() {
-  static const auto* const jq = new absl::StatusOr<JqLibrary>(Open());
+  static const auto* const jq = new absl::StatusOr<JqLibrary>(OpenJq());
   if (!jq->ok()) return jq->status();
   return &**jq;
 }

@@ -26,9 +26,11 @@ namespace waiter::cli {
 namespace {
 
 // Largest part of a text from outside that a detail shows, in bytes.
-constexpr size_t kMaxShown = 60;
+constexpr size_t kLongestFound = 60;
 
-std::string Shown(std::string_view text) { return Shortened(text, kMaxShown); }
+std::string Brief(std::string_view text) {
+  return Shortened(text, kLongestFound);
+}
 
 // Returns whether `text` has a "=" that assigns, outside of strings.
 bool Assigns(std::string_view text) {
@@ -61,8 +63,8 @@ std::string PlainText(const std::string& json) {
 JsonExpression::Result ResultOf(std::string_view expression,
                                 const JqProgram::Result& run) {
   if (!run.status.ok()) {
-    return {.found = absl::StrCat(Shown(expression), ": ",
-                                  Shown(std::string(run.status.message()))),
+    return {.found = absl::StrCat(Brief(expression), ": ",
+                                  Brief(std::string(run.status.message()))),
             .status = run.status};
   }
   return {.holds = !run.values.empty() &&
@@ -70,10 +72,10 @@ JsonExpression::Result ResultOf(std::string_view expression,
                                 [](const std::string& value) {
                                   return value == "false" || value == "null";
                                 }),
-          .found = absl::StrCat(Shown(expression), " is ",
+          .found = absl::StrCat(Brief(expression), " is ",
                                 run.values.empty()
                                     ? "nothing"
-                                    : Shown(absl::StrJoin(run.values, ", "))),
+                                    : Brief(absl::StrJoin(run.values, ", "))),
           .value = absl::StrJoin(run.values, "\n",
                                  [](std::string* out, const std::string& json) {
                                    absl::StrAppend(out, PlainText(json));

@@ -26,7 +26,7 @@ namespace waiter::cli {
 namespace {
 
 // Longest text that `Found` shows, in bytes.
-constexpr size_t kShown = 60;
+constexpr size_t kLongestShownText = 60;
 
 bool IsNameChar(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
@@ -35,9 +35,10 @@ bool IsNameChar(char c) {
 
 std::string Describe(const nlohmann::json& value) {
   if (const auto* const text = value.get_ptr<const std::string*>()) {
-    return text->size() <= kShown
+    return text->size() <= kLongestShownText
                ? JsonText(*text)
-               : absl::StrCat(JsonText(text->substr(0, kShown)), "...");
+               : absl::StrCat(JsonText(text->substr(0, kLongestShownText)),
+                              "...");
   }
   if (const std::optional<double> number = NumberOf(value)) {
     return JsonText(JsonNumber(*number));

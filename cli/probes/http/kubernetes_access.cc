@@ -27,13 +27,13 @@ namespace {
 
 constexpr size_t kLargestFile = size_t{1} << 20;
 
-absl::Status Invalid(std::string_view where, std::string_view why) {
+absl::Status InvalidAt(std::string_view where, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", why));
 }
 
 absl::StatusOr<std::string> ReadTrimmed(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kLargestFile);
-  if (!text.ok()) return Invalid(path, std::string(text.status().message()));
+  if (!text.ok()) return InvalidAt(path, std::string(text.status().message()));
   absl::StripAsciiWhitespace(&*text);
   return text;
 }
@@ -42,9 +42,9 @@ absl::Status AddToken(std::string_view token, std::string_view where,
                       HttpOptions& options) {
   if (token.empty() ||
       std::any_of(token.begin(), token.end(), IsBlankOrControl)) {
-    return Invalid(where,
-                   "the token is empty, or has a blank or a control "
-                   "character");
+    return InvalidAt(where,
+                     "the token is empty, or has a blank or a control "
+                     "character");
   }
   options.headers.push_back({"Authorization", absl::StrCat("Bearer ", token)});
   return absl::OkStatus();
@@ -77,15 +77,9 @@ struct Config {
   std::string path;
   nlohmann::json json;
 
-  std::string TextOf(const nlohmann::json& object,
-                     std::string_view name) const {
-    const std::string* const text = FindString(object, name);
-    return text == nullptr ? "" : *text;
-  }
-
   // Returns the member `kind` of the element called `name` of the list `kind`s.
   absl::StatusOr<nlohmann::json> Find(const std::string& kind,
-                                      const std::string& name) const {
+                                      std::string_view name) const {
     const nlohmann::json* const list = FindMember(json, kind + "s");
     if (list != nullptr && list->is_array()) {
       for (const nlohmann::json& element : *list) {
@@ -93,7 +87,7 @@ struct Config {
         if (found != nullptr && TextOf(element, "name") == name) return *found;
       }
     }
-    return Invalid(path, absl::StrCat("no ", kind, " ", name));
+    return InvalidAt(path, absl::StrCat("no ", kind, " ", name));
   }
 
   // Returns the content of the member `name`-data in base64, or of the file
@@ -101,12 +95,12 @@ struct Config {
   absl::StatusOr<std::string> DataOf(const nlohmann::json& object,
                                      const std::string& name) const {
     std::string data;
-    const std::string encoded = TextOf(object, name + "-data");
+    const std::string encoded(TextOf(object, name + "-data"));
     if (!encoded.empty()) {
       if (absl::Base64Unescape(encoded, &data)) return data;
-      return Invalid(path, absl::StrCat(name, "-data is not base64"));
+      return InvalidAt(path, absl::StrCat(name, "-data is not base64"));
     }
-    std::string file = TextOf(object, name);
+    std::string file(TextOf(object, name));
     if (file.empty()) return data;
     // A relative name is relative to the folder of the kubeconfig.
     if (!absl::StartsWith(file, "/") && absl::StrContains(path, '/')) {
@@ -118,15 +112,15 @@ struct Config {
 
 absl::Status ReadCluster(const Config& config, const nlohmann::json& cluster,
                          KubernetesAccess& access) {
-  access.server = config.TextOf(cluster, "server");
+  access.server = TextOf(cluster, "server");
   while (absl::EndsWith(access.server, "/")) access.server.pop_back();
   if (!absl::StartsWith(access.server, "https://") &&
       !absl::StartsWith(access.server, "http://")) {
-    return Invalid(config.path, "server must begin with https:// or http://");
+    return InvalidAt(config.path, "server must begin with https:// or http://");
   }
   for (const std::string_view name : {"tls-server-name", "proxy-url"}) {
     if (FindMember(cluster, name) == nullptr) continue;
-    return Invalid(config.path, absl::StrCat(name, " is not supported"));
+    return InvalidAt(config.path, absl::StrCat(name, " is not supported"));
   }
   const nlohmann::json* const skip =
       FindMember(cluster, "insecure-skip-tls-verify");
@@ -142,10 +136,10 @@ absl::Status ReadUser(const Config& config, const nlohmann::json& user,
                       KubernetesAccess& access) {
   for (const std::string_view name : {"exec", "auth-provider"}) {
     if (FindMember(user, name) == nullptr) continue;
-    return Invalid(config.path,
-                   absl::StrCat(name,
-                                " is not supported; copy the file, and put a "
-                                "token from kubectl create token in it"));
+    return InvalidAt(config.path,
+                     absl::StrCat(name,
+                                  " is not supported; copy the file, and put a "
+                                  "token from kubectl create token in it"));
   }
   absl::StatusOr<std::string> certificate =
       config.DataOf(user, "client-certificate");
@@ -154,9 +148,8 @@ absl::Status ReadUser(const Config& config, const nlohmann::json& user,
   if (!key.ok()) return key.status();
   access.options.client_certificate_pem = *std::move(certificate);
   access.options.client_key_pem = *std::move(key);
-  std::string token = config.TextOf(user, "token");
-  if (const std::string file = config.TextOf(user, "tokenFile");
-      !file.empty()) {
+  std::string token(TextOf(user, "token"));
+  if (const std::string file(TextOf(user, "tokenFile")); !file.empty()) {
     absl::StatusOr<std::string> read = ReadTrimmed(file);
     if (!read.ok()) return read.status();
     token = *std::move(read);
@@ -170,22 +163,22 @@ absl::StatusOr<KubernetesAccess> ReadKubeconfig(const std::string& path) {
   if (!text.ok()) return text.status();
   absl::StatusOr<nlohmann::json> json = ParseJson(*text);
   if (!json.ok()) {
-    return Invalid(path,
-                   "not JSON; write it with kubectl config view --raw "
-                   "--flatten -o json, and name it in KUBECONFIG");
+    return InvalidAt(path,
+                     "not JSON; write it with kubectl config view --raw "
+                     "--flatten -o json, and name it in KUBECONFIG");
   }
   const Config config = {.path = path, .json = *std::move(json)};
   const absl::StatusOr<nlohmann::json> context =
-      config.Find("context", config.TextOf(config.json, "current-context"));
+      config.Find("context", TextOf(config.json, "current-context"));
   if (!context.ok()) return context.status();
   const absl::StatusOr<nlohmann::json> cluster =
-      config.Find("cluster", config.TextOf(*context, "cluster"));
+      config.Find("cluster", TextOf(*context, "cluster"));
   if (!cluster.ok()) return cluster.status();
   const absl::StatusOr<nlohmann::json> user =
-      config.Find("user", config.TextOf(*context, "user"));
+      config.Find("user", TextOf(*context, "user"));
   if (!user.ok()) return user.status();
   KubernetesAccess access;
-  const std::string name = config.TextOf(*context, "namespace");
+  const std::string name(TextOf(*context, "namespace"));
   if (IsKubernetesName(name)) access.default_namespace = name;
   absl::Status status = ReadCluster(config, *cluster, access);
   if (status.ok()) status = ReadUser(config, *user, access);

@@ -31,7 +31,7 @@ namespace waiter::cli {
 namespace {
 
 // Longest text from outside that a detail shows, in bytes.
-constexpr size_t kShown = 200;
+constexpr size_t kLongestKubernetesText = 200;
 
 struct Kind {
   std::string_view plural;
@@ -95,9 +95,8 @@ const nlohmann::json* ConditionOf(const nlohmann::json& body,
   return found == conditions->end() ? nullptr : &*found;
 }
 
-std::string TextOf(const nlohmann::json& object, std::string_view name) {
-  const std::string* const text = FindString(object, name);
-  return text == nullptr ? "" : Shortened(*text, kShown);
+std::string ShortTextOf(const nlohmann::json& object, std::string_view name) {
+  return Shortened(TextOf(object, name), kLongestKubernetesText);
 }
 
 // Returns whether the controller has not yet seen the object as it is now.
@@ -117,7 +116,8 @@ std::string WhyNever(const KubernetesObject& object,
   if (!absl::EqualsIgnoreCase(object.status, "true")) return "";
   if (object.plural == "pods") {
     const nlohmann::json* const status = FindMember(body, "status");
-    const std::string phase = status == nullptr ? "" : TextOf(*status, "phase");
+    const std::string phase =
+        status == nullptr ? "" : ShortTextOf(*status, "phase");
     return phase == "Failed" || phase == "Succeeded"
                ? absl::StrCat("the pod has ended: ", phase)
                : "";
@@ -125,9 +125,9 @@ std::string WhyNever(const KubernetesObject& object,
   if (object.plural == "jobs" &&
       !absl::EqualsIgnoreCase(object.condition, "failed")) {
     const nlohmann::json* const failed = ConditionOf(body, "Failed");
-    return failed != nullptr && TextOf(*failed, "status") == "True"
+    return failed != nullptr && ShortTextOf(*failed, "status") == "True"
                ? absl::StrCat("the job has failed: ",
-                              TextOf(*failed, "message"))
+                              ShortTextOf(*failed, "message"))
                : "";
   }
   return "";
@@ -137,7 +137,8 @@ std::string WhyNever(const KubernetesObject& object,
 // condition.
 Finding JudgePhase(const nlohmann::json& body) {
   const nlohmann::json* const status = FindMember(body, "status");
-  const std::string phase = status == nullptr ? "" : TextOf(*status, "phase");
+  const std::string phase =
+      status == nullptr ? "" : ShortTextOf(*status, "phase");
   std::string detail = absl::StrCat("the pod's phase is ", phase);
   if (phase == "Succeeded") {
     return {.status = PollStatus::kSuccess, .detail = std::move(detail)};
@@ -154,10 +155,12 @@ Finding JudgeBody(const KubernetesObject& object, const nlohmann::json& body) {
     return JudgePhase(body);
   }
   const nlohmann::json* const found = ConditionOf(body, object.condition);
-  const std::string status = found == nullptr ? "" : TextOf(*found, "status");
+  const std::string status =
+      found == nullptr ? "" : ShortTextOf(*found, "status");
   std::string detail =
-      found == nullptr ? absl::StrCat("no condition ", object.condition, " yet")
-                       : absl::StrCat(TextOf(*found, "type"), " is ", status);
+      found == nullptr
+          ? absl::StrCat("no condition ", object.condition, " yet")
+          : absl::StrCat(ShortTextOf(*found, "type"), " is ", status);
   if (IsOutdated(body)) {
     return {.detail =
                 absl::StrCat(detail, ", for an older generation of the object"),
@@ -171,7 +174,7 @@ Finding JudgeBody(const KubernetesObject& object, const nlohmann::json& body) {
   }
   for (const std::string_view member : {"reason", "message"}) {
     const std::string text =
-        found == nullptr ? "" : TextOf(*found, std::string(member));
+        found == nullptr ? "" : ShortTextOf(*found, std::string(member));
     if (!text.empty()) absl::StrAppend(&detail, ": ", text);
   }
   return {.detail = std::move(detail), .unmet = true};
@@ -247,7 +250,7 @@ Finding JudgeKubernetesObject(const KubernetesObject& object,
             .hint = "is this the address of the API server?"};
   }
   if (answer.status == 200) return JudgeBody(object, *body);
-  const std::string message = TextOf(*body, "message");
+  const std::string message = ShortTextOf(*body, "message");
   if (answer.status == 404) {
     return {.detail = message.empty() ? "not found" : message, .absent = true};
   }

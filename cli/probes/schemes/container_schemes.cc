@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeKubernetes(const Target& target,
       });
 }
 
-constexpr auto kSchemes = std::to_array<Scheme>({
+constexpr auto kContainerSchemes = std::to_array<Scheme>({
     {.name = "docker",
      .form = "`docker:CONTAINER[?condition=done]`",
      .ready_when = "the container is running and, if it has a health check, "
@@ -156,6 +156,6 @@ constexpr auto kSchemes = std::to_array<Scheme>({
 
 }  // namespace
 
-absl::Span<const Scheme> ContainerSchemes() { return kSchemes; }
+absl::Span<const Scheme> ContainerSchemes() { return kContainerSchemes; }
 
 }  // namespace waiter::cli

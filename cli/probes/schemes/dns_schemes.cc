@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeDns(const Target& target,
       factory.resolver(), std::get<DnsTarget>(target.what), factory.family());
 }
 
-constexpr std::array<Scheme, 1> kSchemes = {{
+constexpr std::array<Scheme, 1> kDnsSchemes = {{
     {.name = "dns",
      .form = "`dns:NAME[?type=MX]`",
      .ready_when = "the name has an address, or a record of the type; "
@@ -113,6 +113,6 @@ constexpr std::array<Scheme, 1> kSchemes = {{
 
 }  // namespace
 
-absl::Span<const Scheme> DnsSchemes() { return kSchemes; }
+absl::Span<const Scheme> DnsSchemes() { return kDnsSchemes; }
 
 }  // namespace waiter::cli

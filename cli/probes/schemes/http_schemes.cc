@@ -260,7 +260,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeGrpc(const Target& target,
       });
 }
 
-constexpr auto kSchemes = std::to_array<Scheme>({
+constexpr auto kHttpSchemes = std::to_array<Scheme>({
     {.name = "http",
      .form = "`http://HOST/PATH`, `https://...`",
      .ready_when = "the status is 200 to 299, or the answer meets `--status`, "
@@ -317,6 +317,6 @@ constexpr auto kSchemes = std::to_array<Scheme>({
 
 }  // namespace
 
-absl::Span<const Scheme> HttpSchemes() { return kSchemes; }
+absl::Span<const Scheme> HttpSchemes() { return kHttpSchemes; }
 
 }  // namespace waiter::cli

@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeExec(const Target& target,
                                          .target = target.text});
 }
 
-constexpr auto kSchemes = std::to_array<Scheme>({
+constexpr auto kLocalSchemes = std::to_array<Scheme>({
     {.name = "file",
      .form = "`file:PATH[?stable=2s]`",
      .ready_when = "the file exists and, with `stable`, has not changed for "
@@ -233,6 +233,6 @@ constexpr auto kSchemes = std::to_array<Scheme>({
 
 }  // namespace
 
-absl::Span<const Scheme> LocalSchemes() { return kSchemes; }
+absl::Span<const Scheme> LocalSchemes() { return kLocalSchemes; }
 
 }  // namespace waiter::cli

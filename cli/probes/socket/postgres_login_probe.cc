@@ -53,7 +53,7 @@ struct Pq {
   void (*finish)(pg_conn*);
 };
 
-bool FindAll(void* library, Pq& pq) {
+bool FindPq(void* library, Pq& pq) {
   return FindSymbol(library, "PQconndefaults", pq.conndefaults) &&
          FindSymbol(library, "PQconninfoFree", pq.conninfo_free) &&
          FindSymbol(library, "PQconnectdbParams", pq.connectdb_params) &&
@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakePostgresLogin(
       "--login of PostgreSQL needs libpq.so.5, which is not installed here: "
       "install the package libpq5";
   static const auto* const pq = new absl::StatusOr<Pq>(
-      OpenLibrary<Pq>("libpq.so.5", FindAll, kMissing, kMissing));
+      OpenLibrary<Pq>("libpq.so.5", FindPq, kMissing, kMissing));
   if (!pq->ok()) return pq->status();
   std::vector<std::string> ignored;
   Options options = OptionsOf(server, **pq, ignored);

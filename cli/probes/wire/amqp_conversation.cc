@@ -36,7 +36,7 @@ constexpr uint16_t kConnectionForced = 320;
 
 // Skips the value of a field that has this type. Returns whether the type is
 // known.
-bool SkipValue(char type, ByteReader& reader) {
+bool SkipField(char type, ByteReader& reader) {
   switch (type) {
     case 'S':
     case 'A':
@@ -76,7 +76,7 @@ bool SkipValue(char type, ByteReader& reader) {
 }
 
 // Returns "RabbitMQ 3.10.8" from the server's properties, or "broker".
-std::string Product(std::string_view properties) {
+std::string BrokerProduct(std::string_view properties) {
   std::string product = "broker";
   std::string version;
   ByteReader reader(properties);
@@ -86,7 +86,7 @@ std::string Product(std::string_view properties) {
     if (type == 'S' && (name == "product" || name == "version")) {
       std::string& text = name == "product" ? product : version;
       text = Excerpt(reader.Take(reader.Big<uint32_t>()));
-    } else if (!SkipValue(type, reader)) {
+    } else if (!SkipField(type, reader)) {
       break;
     }
   }
@@ -149,7 +149,7 @@ class AmqpConversation : public Conversation {
     if (!reader.ok()) return {.is_foreign = true};
     return {.finding = Finding{
                 .status = PollStatus::kSuccess,
-                .detail = absl::StrCat(Product(properties), " answers")}};
+                .detail = absl::StrCat(BrokerProduct(properties), " answers")}};
   }
 
   static Finding FromClose(ByteReader& reader) {

@@ -21,7 +21,7 @@ namespace {
 // ApiVersions: https://kafka.apache.org/protocol#The_Messages_ApiVersions
 constexpr int16_t kApiVersions = 18;
 // Every broker since 0.10 knows version 0.
-constexpr int16_t kVersion = 0;
+constexpr int16_t kKafkaVersion = 0;
 // The server returns it.
 constexpr int32_t kCorrelation = 0x77616974;
 constexpr std::string_view kClient = "waiter";
@@ -39,7 +39,7 @@ class KafkaConversation : public Conversation {
   std::string Opening() override {
     std::string body;
     AppendBig(kApiVersions, body);
-    AppendBig(kVersion, body);
+    AppendBig(kKafkaVersion, body);
     AppendBig(kCorrelation, body);
     AppendBig(static_cast<int16_t>(kClient.size()), body);
     body.append(kClient);

@@ -19,11 +19,11 @@ namespace waiter::cli {
 namespace {
 
 // Longer lines are not answers to `version`.
-constexpr size_t kLongestLine = 2048;
+constexpr size_t kLongestMemcachedLine = 2048;
 
 // Errors are in
 // https://github.com/memcached/memcached/blob/master/doc/protocol.txt
-Finding FromError(std::string_view line) {
+Finding FromMemcachedError(std::string_view line) {
   PollStatus status = PollStatus::kServerError;
   if (absl::StrContains(line, "Too many open connections")) {
     status = PollStatus::kThrottled;
@@ -41,7 +41,7 @@ class MemcachedConversation : public Conversation {
   Step Receive(std::string& received) override {
     const size_t end = received.find('\n');
     if (end == std::string::npos) {
-      return {.is_foreign = received.size() > kLongestLine};
+      return {.is_foreign = received.size() > kLongestMemcachedLine};
     }
     std::string_view line = received;
     line = line.substr(0, end);
@@ -55,7 +55,7 @@ class MemcachedConversation : public Conversation {
     if (line == "ERROR" || absl::StartsWith(line, "ERROR ") ||
         absl::StartsWith(line, "CLIENT_ERROR ") ||
         absl::StartsWith(line, "SERVER_ERROR ")) {
-      return {.finding = FromError(line)};
+      return {.finding = FromMemcachedError(line)};
     }
     return {.is_foreign = true};
   }

@@ -25,8 +25,8 @@ namespace {
 // A message has a header of four integers: its length, its number, the number
 // of the message that it answers, and its kind.
 // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
-constexpr uint32_t kHeaderSize = 16;
-constexpr uint32_t kLongestMessage = 49'152;
+constexpr uint32_t kMongodbHeader = 16;
+constexpr uint32_t kLongestMongodbMessage = 49'152;
 constexpr int32_t kRequest = 0x77616974;
 constexpr int32_t kMessage = 2013;  // OP_MSG
 constexpr char kBody = 0;           // The kind of a section.
@@ -156,7 +156,7 @@ std::optional<Hello> ReadHello(std::string_view document) {
   return reader.ok() ? std::make_optional(hello) : std::nullopt;
 }
 
-Finding FromError(const Hello& hello) {
+Finding FromHelloError(const Hello& hello) {
   PollStatus status = PollStatus::kServerError;
   if (hello.code == kCommandNotFound) status = PollStatus::kSuccess;
   if (hello.code == kShutdownInProgress ||
@@ -169,7 +169,7 @@ Finding FromError(const Hello& hello) {
 }
 
 Finding FromHello(const Hello& hello) {
-  if (hello.ok == 0) return FromError(hello);
+  if (hello.ok == 0) return FromHelloError(hello);
   if (hello.is_uninitialized) {
     return {.detail =
                 "MongoDB answers, and its replica set has no "
@@ -212,7 +212,7 @@ class MongodbConversation : public Conversation {
     body.append(elements);
 
     std::string message;
-    AppendLittle(static_cast<int32_t>(kHeaderSize + body.size()), message);
+    AppendLittle(static_cast<int32_t>(kMongodbHeader + body.size()), message);
     AppendLittle(kRequest, message);
     AppendLittle(int32_t{0}, message);
     AppendLittle(kMessage, message);
@@ -223,7 +223,7 @@ class MongodbConversation : public Conversation {
     ByteReader reader(received);
     const auto length = reader.Little<uint32_t>();
     if (!reader.ok()) return {};
-    if (length < kHeaderSize || length > kLongestMessage) {
+    if (length < kMongodbHeader || length > kLongestMongodbMessage) {
       return {.is_foreign = true};
     }
     reader.Take(4);  // The number.
@@ -232,7 +232,7 @@ class MongodbConversation : public Conversation {
     if (!reader.ok()) return {};
     if (request != kRequest || kind != kMessage) return {.is_foreign = true};
     if (received.size() < length) return {};
-    ByteReader sections(reader.Take(length - kHeaderSize));
+    ByteReader sections(reader.Take(length - kMongodbHeader));
     sections.Take(4);  // Flags.
     if (sections.Little<uint8_t>() != kBody) return {.is_foreign = true};
     const std::optional<Hello> hello = ReadHello(sections.left());

@@ -22,13 +22,13 @@ namespace {
 
 // A packet consists of a length of three bytes, low byte first, a sequence
 // number, and a body.
-constexpr size_t kHeaderSize = 4;
+constexpr size_t kMysqlHeader = 4;
 constexpr size_t kLongestBody = 16'384;
 constexpr char kProtocol = 10;
 constexpr char kOk = '\x00';
 constexpr char kSwitchMethod = '\xfe';
 constexpr char kMoreToCome = '\x01';
-constexpr char kError = '\xff';
+constexpr char kMysqlError = '\xff';
 constexpr char kQuit = '\x01';
 
 std::string Packet(int sequence, std::string_view body) {
@@ -71,7 +71,7 @@ ServerError ReadError(std::string_view body) {
 }
 
 // MariaDB reports "5.5.5-10.11.6-MariaDB", because old clients require MySQL.
-std::string Product(std::string_view version) {
+std::string ServerProduct(std::string_view version) {
   const size_t maria = version.find("-MariaDB");
   if (maria == std::string_view::npos) {
     return absl::StrCat("MySQL ", Excerpt(version));
@@ -85,16 +85,16 @@ class MysqlConversation : public Conversation {
  public:
   Step Receive(std::string& received) override {
     std::string sending;
-    while (received.size() >= kHeaderSize) {
+    while (received.size() >= kMysqlHeader) {
       const size_t length =
           static_cast<unsigned char>(received[0]) |
           static_cast<size_t>(static_cast<unsigned char>(received[1])) << 8 |
           static_cast<size_t>(static_cast<unsigned char>(received[2])) << 16;
       const int sequence = static_cast<unsigned char>(received[3]);
       if (length == 0 || length > kLongestBody) return {.is_foreign = true};
-      if (received.size() < kHeaderSize + length) break;
-      const std::string body = received.substr(kHeaderSize, length);
-      received.erase(0, kHeaderSize + length);
+      if (received.size() < kMysqlHeader + length) break;
+      const std::string body = received.substr(kMysqlHeader, length);
+      received.erase(0, kMysqlHeader + length);
       Step step = greeted_ ? FromAnswer(sequence, body) : FromGreeting(body);
       sending.append(step.send);
       if (step.finding.has_value() || step.is_foreign) {
@@ -117,13 +117,13 @@ class MysqlConversation : public Conversation {
 
  private:
   Step FromGreeting(std::string_view body) {
-    if (body[0] == kError) return {.finding = FromError(ReadError(body))};
+    if (body[0] == kMysqlError) return {.finding = FromError(ReadError(body))};
     const size_t end = body.find('\0');
     if (body[0] != kProtocol || end == std::string_view::npos) {
       return {.is_foreign = true};
     }
     greeted_ = true;
-    version_ = absl::StrCat(Product(body.substr(1, end - 1)), " answers");
+    version_ = absl::StrCat(ServerProduct(body.substr(1, end - 1)), " answers");
     return {.send = Packet(1, LogIn())};
   }
 
@@ -137,7 +137,7 @@ class MysqlConversation : public Conversation {
         return {.send = Packet(sequence + 1, "")};
       case kMoreToCome:
         return {};
-      case kError:
+      case kMysqlError:
         return {.finding = FromError(ReadError(body))};
       default:
         return {.is_foreign = true};

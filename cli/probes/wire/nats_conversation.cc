@@ -25,7 +25,7 @@ namespace {
 
 // Longest line that a client must accept; a greeting of a large cluster lists
 // its servers.
-constexpr size_t kLongestLine = 32'768;
+constexpr size_t kLongestNatsLine = 32'768;
 
 bool IsSet(const nlohmann::json& info, std::string_view name) {
   const nlohmann::json* const member = FindMember(info, name);
@@ -34,7 +34,7 @@ bool IsSet(const nlohmann::json& info, std::string_view name) {
 
 // Messages are in
 // https://docs.nats.io/reference/reference-protocols/nats-protocol#ok-err
-Finding FromError(std::string_view text) {
+Finding FromNatsError(std::string_view text) {
   PollStatus status = PollStatus::kServerError;
   const std::string known = absl::AsciiStrToLower(text);
   if (absl::StrContains(known, "authorization") ||
@@ -65,9 +65,9 @@ class NatsConversation : public Conversation {
         return step;
       }
     }
-    return {
-        .send = std::move(sending),
-        .is_foreign = received.size() > kLongestLine || !MayBegin(received)};
+    return {.send = std::move(sending),
+            .is_foreign =
+                received.size() > kLongestNatsLine || !MayBegin(received)};
   }
 
   std::string_view Awaited() const override {
@@ -93,8 +93,8 @@ class NatsConversation : public Conversation {
       return greeted_ ? Step{} : FromGreeting(line.substr(5));
     }
     if (absl::StartsWithIgnoreCase(line, "-ERR")) {
-      return {.finding =
-                  FromError(absl::StripLeadingAsciiWhitespace(line.substr(4)))};
+      return {.finding = FromNatsError(
+                  absl::StripLeadingAsciiWhitespace(line.substr(4)))};
     }
     if (!greeted_) return {.is_foreign = true};
     if (absl::EqualsIgnoreCase(line, "PONG")) {

@@ -22,12 +22,12 @@ namespace {
 
 // Version 3.0 of the protocol. Integers begin with their high byte. The length
 // of a message counts itself, but not the type before it.
-constexpr uint32_t kVersion = 3 << 16;
+constexpr uint32_t kPostgresVersion = 3 << 16;
 constexpr size_t kLengthSize = 4;
-constexpr size_t kHeaderSize = 1 + kLengthSize;
+constexpr size_t kPostgresHeader = 1 + kLengthSize;
 
 // Longest message of a start-up.
-constexpr uint32_t kLongestMessage = 30'000;
+constexpr uint32_t kLongestPostgresMessage = 30'000;
 
 std::string Number(uint32_t number) {
   std::string bytes;
@@ -64,7 +64,7 @@ class PostgresConversation : public Conversation {
 
   // Any answer that a working server gives to this user will do.
   std::string Opening() override {
-    std::string body = Number(kVersion);
+    std::string body = Number(kPostgresVersion);
     for (const std::string_view text :
          {"user", "postgres", "database", "postgres", "application_name",
           "waiter", ""}) {
@@ -76,18 +76,18 @@ class PostgresConversation : public Conversation {
   }
 
   Step Receive(std::string& received) override {
-    while (received.size() >= kHeaderSize) {
+    while (received.size() >= kPostgresHeader) {
       const char type = received[0];
       if (!IsKnown(type)) return {.is_foreign = true};
       const std::string_view bytes = received;
       ByteReader reader(bytes.substr(1));
       const auto length = reader.Big<uint32_t>();
-      if (length < kLengthSize || length > kLongestMessage) {
+      if (length < kLengthSize || length > kLongestPostgresMessage) {
         return FromOldError(received);
       }
       if (received.size() < 1 + length) return {};
       const std::string body =
-          received.substr(kHeaderSize, length - kLengthSize);
+          received.substr(kPostgresHeader, length - kLengthSize);
       received.erase(0, 1 + length);
       if (Step step = FromMessage(type, body);
           step.finding.has_value() || step.is_foreign) {

@@ -23,7 +23,7 @@ namespace waiter::cli {
 namespace {
 
 // Longer lines are not answers to PING.
-constexpr size_t kLongestLine = 4096;
+constexpr size_t kLongestRedisLine = 4096;
 
 // Longer texts do not describe a cluster.
 constexpr size_t kLongestText = 16'384;
@@ -130,7 +130,7 @@ class RedisConversation : public Conversation {
     const char type = received[0];
     const size_t end = received.find('\n');
     is_foreign = !absl::StrContains("+-:$", type) ||
-                 std::min(end, received.size()) > kLongestLine;
+                 std::min(end, received.size()) > kLongestRedisLine;
     if (is_foreign || end == std::string::npos) return std::nullopt;
     Reply reply = {.type = type, .text = received.substr(1, end - 1)};
     if (absl::EndsWith(reply.text, "\r")) reply.text.pop_back();

@@ -29,12 +29,12 @@ namespace {
 // https://dbus.freedesktop.org/doc/dbus-specification.html: a login in lines,
 // then messages. A message has a header of fixed size, an array of fields, and
 // a body. Each begins at a multiple of 8 bytes.
-constexpr size_t kLongestLine = 1024;
-constexpr size_t kHeaderSize = 16;
+constexpr size_t kLongestDbusLine = 1024;
+constexpr size_t kDbusHeader = 16;
 constexpr uint32_t kLongestPart = 32'768;
 constexpr uint8_t kCall = 1;
 constexpr uint8_t kReturn = 2;
-constexpr uint8_t kError = 3;
+constexpr uint8_t kDbusError = 3;
 constexpr uint8_t kPath = 1;
 constexpr uint8_t kInterface = 2;
 constexpr uint8_t kMember = 3;
@@ -212,7 +212,7 @@ class SystemdConversation : public Conversation {
     if (!logged_in_) {
       const size_t end = received.find('\n');
       if (end == std::string::npos) {
-        return {.is_foreign = received.size() > kLongestLine};
+        return {.is_foreign = received.size() > kLongestDbusLine};
       }
       const std::string line = received.substr(0, end);
       received.erase(0, end + 1);
@@ -247,12 +247,12 @@ class SystemdConversation : public Conversation {
   }
 
   Step ReceiveMessages(std::string& received) {
-    while (received.size() >= kHeaderSize) {
+    while (received.size() >= kDbusHeader) {
       // Numbers have the byte order of the sender.
       const bool is_big = received[0] == 'B';
       if (!is_big && received[0] != 'l') return {.is_foreign = true};
       const std::string_view bytes = received;
-      PartReader header(bytes.substr(1, kHeaderSize - 1), is_big);
+      PartReader header(bytes.substr(1, kDbusHeader - 1), is_big);
       Message message;
       message.type = header.Byte();
       header.Byte();  // Flags.
@@ -263,10 +263,10 @@ class SystemdConversation : public Conversation {
       if (body_size > kLongestPart || fields_size > kLongestPart) {
         return {.is_foreign = true};
       }
-      const size_t body_begin = (kHeaderSize + fields_size + 7) / 8 * 8;
+      const size_t body_begin = (kDbusHeader + fields_size + 7) / 8 * 8;
       if (received.size() < body_begin + body_size) return {};
       const std::optional<std::string> signature = ReadFields(
-          PartReader(bytes.substr(kHeaderSize, fields_size), is_big), message);
+          PartReader(bytes.substr(kDbusHeader, fields_size), is_big), message);
       if (!signature.has_value()) return {.is_foreign = true};
       PartReader body(bytes.substr(body_begin, body_size), is_big);
       const bool is_text = *signature == "v"
@@ -284,7 +284,7 @@ class SystemdConversation : public Conversation {
 
   // Other messages are signals, such as the one that announces a name.
   Step FromMessage(const Message& message) {
-    if (message.type == kError) {
+    if (message.type == kDbusError) {
       return {.finding = Finding{.status = PollStatus::kServerError,
                                  .detail = absl::StrCat(
                                      "systemd answers: ", Excerpt(message.text),

@@ -30,7 +30,7 @@ constexpr int64_t kChecked = 1000;
 constexpr int64_t kDay = 86'400'000'000;
 // The time of a file and the wall clock differ by more only after the wall
 // clock was set back.
-constexpr int64_t kMaxAhead = 2'000'000;
+constexpr int64_t kMaxClockAhead = 2'000'000;
 
 // The columns that `ReadState` reads. Other columns may precede them.
 constexpr const char* kStep =
@@ -154,7 +154,7 @@ absl::StatusOr<WaitServer> SqliteWaits::Inspect(
     absl::StrAppend(&server.description,
                     ", synchronous=", rows.Number(0) >= 2 ? "FULL" : "NORMAL");
   }
-  if (now_us_ - wall_us_ > kMaxAhead) {
+  if (now_us_ - wall_us_ > kMaxClockAhead) {
     absl::StrAppend(
         &server.description, ", its time is ",
         absl::FormatDuration(absl::Microseconds(now_us_ - wall_us_)),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "waiter/durable/due_number.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 
 namespace waiter::internal {
@@ -19,8 +20,6 @@ constexpr int64_t kMaxAhead = 1'000'000;
 
 constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
 
-int64_t Even(int64_t value) { return value - value % 2; }
-
 // Reads four columns, from `first`.
 WaitRange ReadRange(const SqliteRows& row, int first) {
   return {.from = {.due_us = row.Number(first), .id = row.Number(first + 1)},
@@ -30,7 +29,7 @@ WaitRange ReadRange(const SqliteRows& row, int first) {
 }  // namespace
 
 int64_t FreeDue(const WaitPlace& bound, int64_t time) {
-  return std::max(Even(time), Even(bound.due_us) + 2);
+  return std::max(DueNumber::Even(time), DueNumber::Even(bound.due_us) + 2);
 }
 
 WaitPlace SqliteClaims::Bound(int64_t partition) {

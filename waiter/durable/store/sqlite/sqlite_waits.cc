@@ -86,8 +86,6 @@ constexpr const char* kFirstDue =
     "(SELECT min(due_us) FROM waiter_waits INDEXED BY waiter_due "
     "WHERE partition = ?1 AND due_us > ?2) END";
 
-int64_t Even(int64_t value) { return value - value % 2; }
-
 // Time since the start of the machine, also while it slept.
 int64_t BootMicros() {
 #if defined(CLOCK_BOOTTIME) && !defined(WAITER_PORTABLE_CALLS)
@@ -240,7 +238,8 @@ int64_t SqliteWaits::NextFence(PartitionId partition, int64_t lease_us,
   if (SqliteRows rows = file_->Query(
           "SELECT fence FROM waiter_partitions WHERE id = ?", partition);
       rows.Next()) {
-    fence = Even(std::max(now_us_ + lease_us, rows.Number(0) + 1)) + 1;
+    fence =
+        DueNumber::Even(std::max(now_us_ + lease_us, rows.Number(0) + 1)) + 1;
   }
   file_->Run(
       "UPDATE waiter_partitions SET fence = ?, polls = polls + ? WHERE id = ?",
@@ -360,7 +359,8 @@ void SqliteWaits::SettleOne(PartitionId partition, int64_t id,
         "THEN ? ELSE ? END, record = coalesce(?, record), crashes = 0, "
         "notified = 2 * (notified = 1) WHERE id = ?",
         FreeDue(bound, now_us_),
-        FreeDue(bound, Even(now_us_) + DueNumber::FreeDelay(item.delay_us)),
+        FreeDue(bound,
+                DueNumber::Even(now_us_) + DueNumber::FreeDelay(item.delay_us)),
         record, id);
   } else {
     file_->Run(
