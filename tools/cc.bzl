@@ -29,51 +29,82 @@ def cc_test(copts = [], **kwargs):
     _cc_test(copts = WAITER_COPTS + copts, features = _FEATURES, **kwargs)
 
 def _unit_impl(ctx):
-    ctx.actions.write(
-        ctx.outputs.out,
-        "".join(['#include "%s"\n' % source.short_path for source in ctx.files.srcs]),
+    # Copies instead of #include directives: these would make the sources inputs of whatever depends on the unit.
+    ctx.actions.run_shell(
+        inputs = ctx.files.srcs,
+        outputs = [ctx.outputs.out],
+        command = "out=$1; shift; for f; do echo \"#line 1 \\\"$f\\\"\"; cat \"$f\"; done >$out",
+        arguments = [ctx.outputs.out.path] + [f.path for f in ctx.files.srcs],
+        mnemonic = "JoinSources",
     )
 
 _unit = rule(
     _unit_impl,
     attrs = {"srcs": attr.label_list(allow_files = [".cc"]), "out": attr.output()},
-    doc = "A translation unit that includes other ones.",
+    doc = "A translation unit with the text of several sources.",
 )
 
-def cc_test_module(name, srcs, deps, **kwargs):
-    """One program of the tests of a module.
+def _units(name, srcs, testonly = False):
+    """Joins up to eight sources to a translation unit each.
 
-    Compiles several sources as one translation unit: without that, two thirds of the time go to the headers of
-    GoogleTest, Abseil and the standard library, and to what all tests instantiate from their templates. So each source
-    has a namespace that is named after its file.
+    Two thirds of the time of a source by itself go to the headers of Abseil and the standard library, and to what all
+    sources instantiate from their templates. So the sources of a folder share a namespace, and no name in it is local
+    to one of them.
 
     Args:
-      name: the name of the program.
-      srcs: the sources with the tests.
-      deps: the libraries of the sources, and the main function.
-      **kwargs: further arguments of the cc_test.
+      name: the start of the names of the units.
+      srcs: the sources.
+      testonly: whether they are for tests only.
+
+    Returns:
+      The units.
     """
     count = (len(srcs) + 7) // 8
-    size = (len(srcs) + count - 1) // count
+    size = (len(srcs) + count - 1) // max(count, 1)
     units = []
     for i in range(count):
         units.append("%s_unit_%d.cc" % (name, i + 1))
         _unit(
             name = "%s_unit_%d" % (name, i + 1),
-            testonly = True,
+            testonly = testonly,
             srcs = srcs[i * size:(i + 1) * size],
             out = units[-1],
+            visibility = ["//visibility:private"],
         )
+    return units
+
+def joined(name, srcs, testonly = False):
+    """The sources of a library, joined except with optimization: then functions are inlined as in any other build.
+
+    Args:
+      name: the name of the library.
+      srcs: the sources.
+      testonly: whether the library is for tests only.
+
+    Returns:
+      The argument `srcs` of the library.
+    """
+    return select({
+        "//tools:optimized": srcs,
+        "//conditions:default": _units(name, srcs, testonly),
+    })
+
+def cc_test_module(name, srcs, **kwargs):
+    """One program of the tests of a module. Each source has a namespace that is named after its file."""
+    cc_test(name = name, srcs = _units(name, srcs, testonly = True), **kwargs)
+
+def folder_library(name, srcs = [], **kwargs):
+    """All headers and sources of a folder.
+
+    Args:
+      name: the name of the library.
+      srcs: sources that the build makes.
+      **kwargs: further arguments of the cc_library.
+    """
     cc_library(
-        name = name + "_sources",
-        testonly = True,
-        textual_hdrs = srcs,
-        deps = deps,
-    )
-    cc_test(
         name = name,
-        srcs = units,
-        deps = deps + [name + "_sources"],
+        srcs = joined(name, native.glob(["*.cc"]) + srcs),
+        hdrs = native.glob(["*.h"]),
         **kwargs
     )
 
@@ -112,7 +143,7 @@ def library_module(name, headers, deps, features = [], srcs = [], **kwargs):
     """
     cc_library(
         name = name,
-        srcs = native.glob(["*.cc", "*.h"]) + srcs,
+        srcs = joined(name, native.glob(["*.cc"]) + srcs) + native.glob(["*.h"]),
         hdrs = [headers],
         features = features,
         strip_include_prefix = "/include",
