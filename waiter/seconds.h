@@ -22,8 +22,8 @@ inline MonotonicTime SecondsAfter(MonotonicTime time, double delay) {
   const double rounded = std::round(delay * kNanosecondsPerSecond);
   constexpr double kLimit = 9.2e18;  // Below 2^63.
   if (rounded >= kLimit) return MonotonicTime::max();
-  return SaturatingAdd(
-      time, std::chrono::nanoseconds(static_cast<int64_t>(rounded)));
+  return SaturatingAdd(time,
+                       std::chrono::nanoseconds(static_cast<int64_t>(rounded)));
 }
 
 }  // namespace waiter::internal

@@ -187,8 +187,9 @@ int BudgetsCommand::Run(const Invocation& invocation) const {
   Flags flags = MakeFlags(arguments);
   const absl::StatusOr<std::vector<std::string>> urls =
       flags.Parse(invocation.args, invocation.environment);
-  if (!urls.ok())
+  if (!urls.ok()) {
     return ExitCode(urls.status(), kBudgetsCommand, invocation.err);
+  }
   if (flags.HelpWanted()) {
     invocation.out << flags.Help();
     return 0;

@@ -75,6 +75,7 @@ double ShareBy(const LearnedSchedule& schedule, absl::Duration time) {
 // Returns durations that are spread like the known ones.
 std::vector<absl::Duration> TypicalDurations(const LearnedSchedule& schedule) {
   std::vector<absl::Duration> durations;
+  durations.reserve(kWaits);
   const double known = KnownShare(schedule);
   for (int i = 0; i < kWaits; ++i) {
     durations.push_back(TimeAt(schedule, known * (i + 0.5) / kWaits));
@@ -87,6 +88,7 @@ absl::Duration BestInterval(const std::vector<absl::Duration>& durations,
                             double seconds_worth_one_poll) {
   constexpr int kTries = 400;
   std::vector<double> seconds;
+  seconds.reserve(durations.size());
   for (const absl::Duration duration : durations) {
     seconds.push_back(absl::ToDoubleSeconds(duration));
   }

@@ -99,7 +99,7 @@ Json StateSchema() {
           {"required", {"wait_id", "state"}}};
 }
 
-Json OfOneWait(Json more = Json::object()) {
+Json OfOneWait(const Json& more = Json::object()) {
   Json properties = {{"wait_id", {{"type", "string"}}}};
   properties.update(more);
   return {{"type", "object"},
@@ -400,7 +400,7 @@ std::optional<int64_t> McpSession::FindWait(const nlohmann::json& arguments,
   const std::string_view text = TextOf(arguments, member);
   int64_t wait = 0;
   if (text.substr(0, 1) != "w" || !absl::SimpleAtoi(text.substr(1), &wait) ||
-      IdText(wait) != text || waits_.count(wait) == 0) {
+      IdText(wait) != text || !waits_.contains(wait)) {
     return std::nullopt;
   }
   return wait;

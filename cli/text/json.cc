@@ -182,7 +182,8 @@ const std::string* FindString(const json& object, std::string_view name) {
 
 std::string_view TextOf(const json& object, std::string_view name) {
   const std::string* const text = FindString(object, name);
-  return text == nullptr ? std::string_view() : std::string_view(*text);
+  if (text == nullptr) return {};
+  return *text;
 }
 
 std::optional<double> FindNumber(const json& object, std::string_view name) {

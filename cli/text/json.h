@@ -40,7 +40,7 @@ const nlohmann::json* FindMember(const nlohmann::json& object,
 const std::string* FindString(const nlohmann::json& object,
                               std::string_view name);
 
-// The same, but the text, which is empty if there is none.
+// Returns the text of such a member, which is empty unless it is a string.
 std::string_view TextOf(const nlohmann::json& object, std::string_view name);
 
 // Returns such a member if it is a number.

@@ -206,8 +206,9 @@ absl::StatusOr<HttpDestination> EngineAt(std::string_view address,
   }
   absl::ConsumeSuffix(&address, "/");
   const absl::StatusOr<HostPort> engine = ParseHostPort(address, kDefaultPort);
-  if (!engine.ok())
+  if (!engine.ok()) {
     return InvalidDockerHost(std::string(engine.status().message()));
+  }
   const std::string& host = engine->host;
   if (host.find_first_of("/?#") != std::string::npos) {
     return InvalidDockerHost("only a host and a port may follow tcp://");

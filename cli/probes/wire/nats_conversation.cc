@@ -3,6 +3,8 @@
 
 #include "cli/probes/wire/nats_conversation.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -26,6 +28,10 @@ namespace {
 // Longest line that a client must accept; a greeting of a large cluster lists
 // its servers.
 constexpr size_t kLongestNatsLine = 32'768;
+
+// How lines of a server begin.
+constexpr std::array<std::string_view, 5> kNatsWords = {"INFO ", "+OK", "-ERR",
+                                                        "PING", "PONG"};
 
 bool IsSet(const nlohmann::json& info, std::string_view name) {
   const nlohmann::json* const member = FindMember(info, name);
@@ -78,14 +84,9 @@ class NatsConversation : public Conversation {
  private:
   // Returns whether `part`, which is the begin of a line, may become one.
   static bool MayBegin(std::string_view part) {
-    for (const std::string_view word :
-         {"INFO ", "+OK", "-ERR", "PING", "PONG"}) {
-      const size_t size = part.size() < word.size() ? part.size() : word.size();
-      if (absl::EqualsIgnoreCase(part.substr(0, size), word.substr(0, size))) {
-        return true;
-      }
-    }
-    return false;
+    return std::any_of(kNatsWords.begin(), kNatsWords.end(), [&](auto word) {
+      return absl::StartsWithIgnoreCase(word, part.substr(0, word.size()));
+    });
   }
 
   Step FromLine(std::string_view line) {

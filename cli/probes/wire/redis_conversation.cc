@@ -149,6 +149,7 @@ class RedisConversation : public Conversation {
     return reply;
   }
 
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): for Ask
   Step OnAuth(const Reply& reply) {
     if (reply.type == '+') return {.is_foreign = reply.text != "OK"};
     if (reply.type != '-') return {.is_foreign = true};
@@ -184,6 +185,7 @@ class RedisConversation : public Conversation {
     return {.finding = Finding{.detail = "the cluster is down", .unmet = true}};
   }
 
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): for Ask
   Step OnSelect(const Reply& reply) {
     return reply.type == '-' ? Refused(reply) : Step();
   }
