@@ -22,7 +22,7 @@
 #include "waiter/clock.h"
 #include "waiter/durable/membership.h"
 
-namespace waiter::internal {
+namespace waiter::internal::claim_pacer_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -476,4 +476,4 @@ TEST(MembershipTest, WorkersAgreeOnRanksAndFewChange) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::claim_pacer_test

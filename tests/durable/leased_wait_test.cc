@@ -29,7 +29,7 @@
 #include "waiter/result.h"
 #include "waiter/token.h"
 
-namespace waiter::internal {
+namespace waiter::internal::leased_wait_test {
 namespace {
 
 using State = LeasedWait::State;
@@ -300,4 +300,4 @@ TEST(SuspectLineTest, OneSuspectIsPolledAtATime) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::leased_wait_test

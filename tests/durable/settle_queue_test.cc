@@ -29,7 +29,7 @@
 #include "waiter/durable/store.h"
 #include "waiter/result.h"
 
-namespace waiter::internal {
+namespace waiter::internal::settle_queue_test {
 namespace {
 
 using Event = LeasedWait::Event;
@@ -339,4 +339,4 @@ TEST(SettleQueueModelTest, WritesAreFencedAndNoneIsDoneTwiceOrForgotten) {
 }
 
 }  // namespace
-}  // namespace waiter::internal
+}  // namespace waiter::internal::settle_queue_test

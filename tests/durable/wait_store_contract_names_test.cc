@@ -24,7 +24,7 @@
 #include "waiter/clock.h"
 #include "waiter/durable/store.h"
 
-namespace waiter {
+namespace waiter::wait_store_contract_names_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -403,4 +403,4 @@ TEST_P(WaitStoreNamesTest, CallbacksDoNotComeWithinTheCall) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_store_contract_names_test

@@ -20,7 +20,7 @@
 #include "tests/support/status_matchers.h"
 #include "waiter/durable/store.h"
 
-namespace waiter {
+namespace waiter::wait_store_contract_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -415,4 +415,4 @@ TEST_P(WaitStoreContractTest, BatchesOfAThousandPass) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::wait_store_contract_test

@@ -33,7 +33,7 @@
 #include "waiter/redis/client.h"
 #include "waiter/stop_token.h"
 
-namespace waiter {
+namespace waiter::redis_cluster_test {
 namespace {
 
 using ::testing::AllOf;
@@ -607,4 +607,4 @@ TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::redis_cluster_test

@@ -27,7 +27,7 @@
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
 
-namespace waiter {
+namespace waiter::redis_connect_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -286,4 +286,4 @@ TEST(RedisConnectTest, VersionsFromTheLeastOnWork) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::redis_connect_test
