@@ -20,7 +20,7 @@
 #include "tests/cli/waiter_process.h"
 #include "tests/support/socket_server.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_command_test {
 namespace {
 
 using ::testing::AllOf;
@@ -359,4 +359,4 @@ TEST_F(HttpCommandTest, CredentialsComeFromFilesAndVariables) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_command_test

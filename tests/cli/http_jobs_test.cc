@@ -26,7 +26,7 @@
 #include "tests/support/document.h"
 #include "tests/support/socket_server.h"
 
-namespace waiter::cli {
+namespace waiter::cli::http_jobs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -252,4 +252,4 @@ TEST_F(HttpJobsTest, JobsThatFailEndTheWaitWithTheReason) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::http_jobs_test

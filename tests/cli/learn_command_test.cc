@@ -28,7 +28,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/waiter_process.h"
 
-namespace waiter::cli {
+namespace waiter::cli::learn_command_test {
 namespace {
 
 using ::testing::AllOf;
@@ -429,4 +429,4 @@ TEST_F(LearnCommandTest, ReportOfFewWaitsPromisesNothing) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::learn_command_test

@@ -18,7 +18,7 @@
 #include "tests/cli/waiter_process.h"
 #include "tests/support/socket_server.h"
 
-namespace waiter::cli {
+namespace waiter::cli::operation_command_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -268,4 +268,4 @@ TEST(OperationCommandLineTest, HelpHasTheFlags) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::operation_command_test

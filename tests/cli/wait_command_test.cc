@@ -32,7 +32,7 @@
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
 
-namespace waiter::cli {
+namespace waiter::cli::wait_command_test {
 namespace {
 
 using ::testing::AllOf;
@@ -827,4 +827,4 @@ TEST_F(WaitCommandTest, HelpFitsOneScreen) {
 }
 
 }  // namespace
-}  // namespace waiter::cli
+}  // namespace waiter::cli::wait_command_test

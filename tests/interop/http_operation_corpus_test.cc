@@ -24,7 +24,7 @@
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
-namespace waiter {
+namespace waiter::http_operation_corpus_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -253,4 +253,4 @@ TEST(HttpOperationCorpusTest, NaiveRulesOfOtherClientsEndOtherwise) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_operation_corpus_test

@@ -40,7 +40,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::http_operation_server_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -467,6 +467,6 @@ TEST(HttpOperationOriginTest, DamagedStateIsRefusedOrAsSafe) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_operation_server_test
 
 #endif  // WAITER_HAS_CURL

@@ -21,7 +21,7 @@
 #include "waiter/poll.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::http_redirect_test {
 namespace {
 
 using ::testing::AllOf;
@@ -204,7 +204,7 @@ TEST(HttpRedirectTest, RedirectToAnotherProtocolIsRefused) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_redirect_test
 
 #else  // WAITER_HAS_CURL
 

@@ -27,7 +27,7 @@
 #include "waiter/poll.h"
 #include "waiter/stop_token.h"
 
-namespace waiter {
+namespace waiter::http_share_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -245,7 +245,7 @@ TEST(HttpShareTest, StopsOfSomePollsDoNotReachTheOthers) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_share_test
 
 #else  // WAITER_HAS_CURL
 

@@ -38,7 +38,7 @@
 #include "waiter/result.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::http_stream_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -452,7 +452,7 @@ TEST(HttpWatchCallsTest, NoEventIsLostToAWait) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_stream_test
 
 #else  // WAITER_HAS_CURL
 

@@ -36,7 +36,7 @@
 #include "waiter/stop_token.h"
 #include "waiter/waiter.h"
 
-namespace waiter {
+namespace waiter::http_test {
 namespace {
 
 using ::testing::AllOf;
@@ -755,7 +755,7 @@ TEST(HttpTest, UserMayConfigureLibcurl) {
 }
 
 }  // namespace
-}  // namespace waiter
+}  // namespace waiter::http_test
 
 #else  // WAITER_HAS_CURL
 

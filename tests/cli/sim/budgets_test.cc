@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace waiter::sim {
+namespace waiter::sim::budgets_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -254,4 +254,4 @@ TEST(BudgetsTest, OptionsOutsideOfTheirRangesAreRefused) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::budgets_test

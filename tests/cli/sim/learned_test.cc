@@ -11,7 +11,7 @@
 #include "cli/sim/known_durations.h"
 #include "gtest/gtest.h"
 
-namespace waiter::sim {
+namespace waiter::sim::learned_test {
 namespace {
 
 constexpr LearnedStudyOptions kFew = {.repetitions = 2};
@@ -86,4 +86,4 @@ TEST(LearnedStudyTest, TwentyWaitsSaveAQuarterOfThePollsAtEqualLateness) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::learned_test

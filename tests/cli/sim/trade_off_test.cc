@@ -15,7 +15,7 @@
 #include "waiter/backoff.h"
 #include "waiter/options.h"
 
-namespace waiter::sim {
+namespace waiter::sim::trade_off_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST(ProposePolicyTest, LongerDelayTakesFewerPolls) {
 }
 
 }  // namespace
-}  // namespace waiter::sim
+}  // namespace waiter::sim::trade_off_test
