@@ -68,13 +68,13 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
+std::vector<std::pair<std::string, std::string>> Mistakes() {
   const std::string folder = testing::TempDir();
   const std::string broken = WriteTemporary(
       "broken.jsonl",
       "{\"event\":\"ready\",\"elapsed_ms\":1}\n\n{\"event\":\"poll\"\n");
   const std::string nothing = WriteTemporary("nothing.jsonl", "");
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  return {
       {"plan --timeout=1sec",
        "waiter plan: --timeout=1sec: not a duration; write it as 300ms, 5s or "
        "1m30s"},
@@ -198,7 +198,10 @@ TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
       {"report " + nothing, "/nothing.jsonl: the log has no polls"},
       {"report \x1b[2J", "waiter report: \\x1b[2J: cannot be read"},
   };
-  for (const auto& [line, message] : cases) {
+}
+
+TEST(CliTest, ErrorIsOneLineThatNamesTheArgument) {
+  for (const auto& [line, message] : Mistakes()) {
     const Ended ended = Call(line);
     EXPECT_EQ(ended.code, 2) << line;
     EXPECT_THAT(ended.err, HasSubstr(message)) << line;

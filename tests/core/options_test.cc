@@ -34,8 +34,8 @@ struct InvalidCase {
   std::function<void(WaitOptions&)> set;
 };
 
-TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
-  const std::vector<InvalidCase> cases = {
+std::vector<InvalidCase> InvalidCases() {
+  return {
       {"max_attempts", "0", [](auto& o) { o.max_attempts = 0; }},
       {"max_attempts", "-1", [](auto& o) { o.max_attempts = -1; }},
       {"errors.max_consecutive_server_errors", "0",
@@ -102,7 +102,10 @@ TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
       {"hooks.history_limit", "-1",
        [](auto& o) { o.hooks.history_limit = -1; }},
   };
-  for (const InvalidCase& test : cases) {
+}
+
+TEST(OptionsTest, EveryInvalidFieldIsNamedWithItsValue) {
+  for (const InvalidCase& test : InvalidCases()) {
     WaitOptions options = {.timeout = absl::Minutes(1)};
     test.set(options);
 

@@ -129,12 +129,13 @@ TEST(DurableHistoryTest, SettlesOfSeveralLogsAreReadByTheirTimes) {
   EXPECT_THAT(Violations(history), IsEmpty());
 }
 
-TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
-  struct Case {
-    const char* check;
-    std::function<void(DurableHistory&)> break_it;
-  };
-  const std::vector<Case> cases = {
+struct Broken {
+  const char* check;
+  std::function<void(DurableHistory&)> break_it;
+};
+
+std::vector<Broken> BrokenHistories() {
+  return {
       {"one-result",
        [](auto& h) {
          h.rest.results.erase("a");
@@ -232,6 +233,10 @@ TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
          h.claims[4].at = absl::Seconds(29.5);
        }},
   };
+}
+
+TEST(DurableHistoryTest, EachCheckFindsItsViolation) {
+  const std::vector<Broken> cases = BrokenHistories();
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [check, break_it] = cases[i];
     SCOPED_TRACE(testing::Message() << check << ", case " << i);
@@ -279,15 +284,15 @@ TEST(DurableHistoryTest, FailoverIsNotMeasuredDuringOtherTroubles) {
   EXPECT_THAT(Violations(history), IsEmpty());
 }
 
-// Each case breaks a rule, and then adds the fault that explains it.
-TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
+struct Explained {
+  const char* check;
+  std::function<void(DurableHistory&)> break_it;
+  std::function<void(DurableHistory&)> explain;
+};
+
+std::vector<Explained> ExplainedHistories() {
   using Kind = DurableHistory::Trouble::Kind;
-  struct Case {
-    const char* check;
-    std::function<void(DurableHistory&)> break_it;
-    std::function<void(DurableHistory&)> explain;
-  };
-  const std::vector<Case> cases = {
+  return {
       {"within",
        [](auto& h) {
          h.stops_within_polls = true;
@@ -393,7 +398,11 @@ TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
          }
        }},
   };
-  for (const auto& [check, break_it, explain] : cases) {
+}
+
+// Each case breaks a rule, and then adds the fault that explains it.
+TEST(DurableHistoryTest, TroublesAndLossesExplainWhatTheyMay) {
+  for (const auto& [check, break_it, explain] : ExplainedHistories()) {
     SCOPED_TRACE(check);
     DurableHistory history = Flawless();
     break_it(history);

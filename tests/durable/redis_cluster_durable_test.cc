@@ -210,6 +210,77 @@ TEST_F(RedisClusterDurableTest, SlotsAreThoseOfTheServers) {
                        testing::HasSubstr("CROSSSLOT")));
 }
 
+// Makes each call, one after the other. `take` returns a callback for a
+// promise.
+template <typename Take>
+void UsePartition(WaitStore& store, const WaitPartition& partition,
+                  const Take& take) {
+  std::promise<absl::StatusOr<EnqueueReply>> enqueued;
+  store.Enqueue({.partition = partition,
+                 .most_pending = 10,
+                 .items = {{.key = "x", .record = "r", .args = "a"},
+                           {.key = "y", .record = "r"}}},
+                take(enqueued));
+  const auto created = enqueued.get_future().get();
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_THAT(created->created, ElementsAre(true, true));
+
+  std::promise<absl::StatusOr<ClaimReply>> claimed;
+  store.Claim({.partition = partition, .most = 10, .lease_us = 60'000'000},
+              take(claimed));
+  const auto claim = claimed.get_future().get();
+  ASSERT_TRUE(claim.ok()) << claim.status();
+  ASSERT_THAT(claim->waits, SizeIs(2));
+  EXPECT_EQ(claim->waits[0].args, "a");
+
+  std::promise<absl::StatusOr<SettleReply>> settled;
+  store.Settle({.partition = partition,
+                .lease_us = 60'000'000,
+                .retain_us = 60'000'000,
+                .items = {{.key = "x",
+                           .fence = claim->fence,
+                           .action = SettleAction::kEndUnheard,
+                           .value = "v",
+                           .reason = "success"},
+                          {.key = "y",
+                           .fence = claim->fence - 2,
+                           .action = SettleAction::kRelease}}},
+               take(settled));
+  const auto settle = settled.get_future().get();
+  ASSERT_TRUE(settle.ok()) << settle.status();
+  EXPECT_THAT(settle->lost, ElementsAre("y"));
+
+  std::promise<absl::StatusOr<std::vector<StoredWait>>> cancelled;
+  store.Signal({.partition = partition, .keys = {"y"}}, take(cancelled));
+  const auto cancel = cancelled.get_future().get();
+  ASSERT_TRUE(cancel.ok()) << cancel.status();
+  EXPECT_TRUE(cancel->at(0).is_cancelled);
+
+  std::promise<absl::StatusOr<std::vector<StoredWait>>> got;
+  store.Get(partition, {"x", "z"}, take(got));
+  const auto waits = got.get_future().get();
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_EQ(waits->at(0).value, "v");
+  EXPECT_FALSE(waits->at(1).exists());
+
+  std::promise<absl::StatusOr<WaitStore::ScanReply>> scanned;
+  store.Scan(partition, "0", take(scanned));
+  const auto scan = scanned.get_future().get();
+  ASSERT_TRUE(scan.ok()) << scan.status();
+  EXPECT_THAT(scan->waits, SizeIs(2));
+
+  std::promise<absl::StatusOr<WaitStats>> counted;
+  store.Stats(partition, take(counted));
+  const auto stats = counted.get_future().get();
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  EXPECT_EQ(stats->pending, 1);
+  EXPECT_EQ(stats->kept, 1);
+
+  std::promise<absl::StatusOr<int64_t>> marked;
+  store.Mark(partition, "y", /*begins=*/true, take(marked));
+  EXPECT_EQ(marked.get_future().get().value_or(-1), 1);
+}
+
 // The partitions are on three nodes, but all replies come on one thread.
 TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
   const auto store = MakeStore();
@@ -233,72 +304,7 @@ TEST_F(RedisClusterDurableTest, StoreKeepsItsContract) {
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
       for (int index = caller; index < kPartitions; index += 4) {
-        const WaitPartition partition = {"space", "contract", index};
-        std::promise<absl::StatusOr<EnqueueReply>> enqueued;
-        store->Enqueue({.partition = partition,
-                        .most_pending = 10,
-                        .items = {{.key = "x", .record = "r", .args = "a"},
-                                  {.key = "y", .record = "r"}}},
-                       take(enqueued));
-        const auto created = enqueued.get_future().get();
-        ASSERT_TRUE(created.ok()) << created.status();
-        EXPECT_THAT(created->created, ElementsAre(true, true));
-
-        std::promise<absl::StatusOr<ClaimReply>> claimed;
-        store->Claim(
-            {.partition = partition, .most = 10, .lease_us = 60'000'000},
-            take(claimed));
-        const auto claim = claimed.get_future().get();
-        ASSERT_TRUE(claim.ok()) << claim.status();
-        ASSERT_THAT(claim->waits, SizeIs(2));
-        EXPECT_EQ(claim->waits[0].args, "a");
-
-        std::promise<absl::StatusOr<SettleReply>> settled;
-        store->Settle({.partition = partition,
-                       .lease_us = 60'000'000,
-                       .retain_us = 60'000'000,
-                       .items = {{.key = "x",
-                                  .fence = claim->fence,
-                                  .action = SettleAction::kEndUnheard,
-                                  .value = "v",
-                                  .reason = "success"},
-                                 {.key = "y",
-                                  .fence = claim->fence - 2,
-                                  .action = SettleAction::kRelease}}},
-                      take(settled));
-        const auto settle = settled.get_future().get();
-        ASSERT_TRUE(settle.ok()) << settle.status();
-        EXPECT_THAT(settle->lost, ElementsAre("y"));
-
-        std::promise<absl::StatusOr<std::vector<StoredWait>>> cancelled;
-        store->Signal({.partition = partition, .keys = {"y"}}, take(cancelled));
-        const auto cancel = cancelled.get_future().get();
-        ASSERT_TRUE(cancel.ok()) << cancel.status();
-        EXPECT_TRUE(cancel->at(0).is_cancelled);
-
-        std::promise<absl::StatusOr<std::vector<StoredWait>>> got;
-        store->Get(partition, {"x", "z"}, take(got));
-        const auto waits = got.get_future().get();
-        ASSERT_TRUE(waits.ok()) << waits.status();
-        EXPECT_EQ(waits->at(0).value, "v");
-        EXPECT_FALSE(waits->at(1).exists());
-
-        std::promise<absl::StatusOr<WaitStore::ScanReply>> scanned;
-        store->Scan(partition, "0", take(scanned));
-        const auto scan = scanned.get_future().get();
-        ASSERT_TRUE(scan.ok()) << scan.status();
-        EXPECT_THAT(scan->waits, SizeIs(2));
-
-        std::promise<absl::StatusOr<WaitStats>> counted;
-        store->Stats(partition, take(counted));
-        const auto stats = counted.get_future().get();
-        ASSERT_TRUE(stats.ok()) << stats.status();
-        EXPECT_EQ(stats->pending, 1);
-        EXPECT_EQ(stats->kept, 1);
-
-        std::promise<absl::StatusOr<int64_t>> marked;
-        store->Mark(partition, "y", /*begins=*/true, take(marked));
-        EXPECT_EQ(marked.get_future().get().value_or(-1), 1);
+        UsePartition(*store, {"space", "contract", index}, take);
       }
       std::promise<absl::StatusOr<int64_t>> opened;
       store->Open("space", "contract", kPartitions, take(opened));

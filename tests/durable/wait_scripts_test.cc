@@ -46,46 +46,132 @@ struct ScriptCase;
 
 class WaitScriptsTest : public WaitScriptsFixture {
  protected:
+  static std::string AnyKey(std::mt19937_64& gen) {
+    return absl::StrCat("k", absl::Uniform(gen, 0, 20));
+  }
+
+  // Each runs a random script, and expects that the book does the same. `step`
+  // is in the records.
+  void TryEnqueue(std::mt19937_64& gen, int step);
+  void TrySettle(std::mt19937_64& gen, int step);
+  void TrySignal(std::mt19937_64& gen);
+  void TryMark(std::mt19937_64& gen);
+  // Expects that rows, numbers and scans are those of the book.
+  void ExpectSameState();
+
   void FillPartition(std::string& fence);
   absl::StatusOr<RedisReply> RunCase(const ScriptCase& script,
                                      const std::string& fence);
 };
 
-TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
+void WaitScriptsTest::TryEnqueue(std::mt19937_64& gen, int step) {
+  EnqueueRequest request = {.partition = partition_, .most_pending = 15};
+  for (int i = absl::Uniform(gen, 1, 5); i > 0; --i) {
+    request.items.push_back({.key = AnyKey(gen),
+                             .delay_us = absl::Uniform(gen, 0, 4'000'000),
+                             .record = absl::StrCat("new", step),
+                             .args = absl::Bernoulli(gen, 0.5) ? "args" : ""});
+  }
+  const auto script = Enqueue(request);
+  const auto book = book_.Enqueue(request, now_);
+  ASSERT_EQ(script.status().code(), book.status().code()) << script.status();
+  if (book.ok()) {
+    EXPECT_EQ(script->created, book->created);
+  }
+}
+
+void WaitScriptsTest::TrySettle(std::mt19937_64& gen, int step) {
   constexpr SettleAction kActions[] = {
       SettleAction::kRelease, SettleAction::kHold, SettleAction::kEnd,
       SettleAction::kDelivered, SettleAction::kEndUnheard};
+  SettleRequest request = {.partition = partition_,
+                           .lease_us = absl::Uniform(gen, 1000, 5'000'000),
+                           .retain_us = absl::Bernoulli(gen, 0.3)
+                                            ? 0
+                                            : absl::Uniform(gen, 1, 20'000'000),
+                           .polls = absl::Uniform(gen, 0, 3)};
+  // Uses one action for all items, or a random one for each.
+  std::vector<SettleAction> actions(1, kActions[absl::Uniform(gen, 0, 5)]);
+  if (absl::Bernoulli(gen, 0.5)) {
+    actions.assign(std::begin(kActions), std::end(kActions));
+  }
+  std::set<std::string> ids;
+  for (int i = absl::Uniform(gen, 1, 12); i > 0; --i) ids.insert(AnyKey(gen));
+  for (const std::string& id : ids) {
+    request.items.push_back(
+        {.key = id,
+         .fence = fences_[id] + (absl::Bernoulli(gen, 0.1) ? 2 : 0),
+         .action = actions[absl::Uniform<size_t>(gen, 0, actions.size())],
+         .delay_us = absl::Uniform(gen, 0, 4'000'000),
+         .record = absl::Bernoulli(gen, 0.3)
+                       ? ""
+                       : absl::StrCat("0", now_, " ", step),
+         .value = absl::Bernoulli(gen, 0.5) ? "value" : "",
+         .reason = "success"});
+    if (request.items.back().action == SettleAction::kEnd) {
+      request.items.back().record[0] = '1';
+    }
+  }
+  ExpectSameSettle(request);
+}
+
+void WaitScriptsTest::TrySignal(std::mt19937_64& gen) {
+  const SignalRequest request = {.partition = partition_,
+                                 .keys = {AnyKey(gen), AnyKey(gen)},
+                                 .signal = absl::Bernoulli(gen, 0.5)
+                                               ? WaitSignal::kCancel
+                                               : WaitSignal::kNotify};
+  const auto script =
+      internal::ToStoredWaits(Run(internal::Scripts().signal, partition_,
+                                  internal::SignalArguments(request)));
+  ASSERT_TRUE(script.ok()) << script.status();
+  ExpectSameRows(*script, book_.Signal(request, now_));
+}
+
+void WaitScriptsTest::TryMark(std::mt19937_64& gen) {
+  const std::string id = AnyKey(gen);
+  const bool begins = absl::Bernoulli(gen, 0.5);
+  const auto script =
+      Run(internal::Scripts().mark, partition_, {id, begins ? "1" : "0"});
+  ASSERT_TRUE(script.ok()) << script.status();
+  EXPECT_EQ(script->integer, book_.Mark(partition_, id, begins));
+}
+
+void WaitScriptsTest::ExpectSameState() {
+  std::vector<std::string> all;
+  for (int i = 0; i < 20; ++i) all.push_back(absl::StrCat("k", i));
+  const auto rows = Get(all);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ExpectSameRows(*rows, book_.Get(partition_, all));
+  const auto stats =
+      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  const WaitStats expected = book_.Stats(partition_, now_);
+  EXPECT_EQ(stats->pending, expected.pending);
+  EXPECT_EQ(stats->overdue, expected.overdue);
+  EXPECT_EQ(stats->next_us, expected.next_us);
+  EXPECT_EQ(stats->kept, expected.kept);
+  EXPECT_EQ(stats->polls, expected.polls);
+  EXPECT_THAT(stats->counters, UnorderedElementsAreArray(expected.counters));
+  const auto scanned =
+      internal::ToScanReply(Run(internal::Scripts().scan, partition_, {"0"}));
+  ASSERT_TRUE(scanned.ok()) << scanned.status();
+  EXPECT_EQ(scanned->waits.size(), book_.Scan(partition_).waits.size());
+}
+
+TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
   const uint64_t first_seed = FirstSeed();
   for (uint64_t seed = first_seed; seed < first_seed + 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
     std::mt19937_64 gen(seed);
-    const auto key = [&] {
-      return absl::StrCat("k", absl::Uniform(gen, 0, 20));
-    };
     for (int step = 0; step < 300 && !HasFailure(); ++step) {
       now_ += absl::Uniform(gen, 0, 3'000'000);
       // Now and then the server's clock steps back.
       if (absl::Bernoulli(gen, 0.01)) now_ -= 5'000'000;
       switch (absl::Uniform(gen, 0, 7)) {
-        case 0: {
-          EnqueueRequest request = {.partition = partition_,
-                                    .most_pending = 15};
-          for (int i = absl::Uniform(gen, 1, 5); i > 0; --i) {
-            request.items.push_back(
-                {.key = key(),
-                 .delay_us = absl::Uniform(gen, 0, 4'000'000),
-                 .record = absl::StrCat("new", step),
-                 .args = absl::Bernoulli(gen, 0.5) ? "args" : ""});
-          }
-          const auto script = Enqueue(request);
-          const auto book = book_.Enqueue(request, now_);
-          ASSERT_EQ(script.status().code(), book.status().code())
-              << script.status();
-          if (book.ok()) {
-            EXPECT_EQ(script->created, book->created);
-          }
+        case 0:
+          TryEnqueue(gen, step);
           break;
-        }
         case 1:
         case 2:
           ExpectSameClaims({.partition = partition_,
@@ -93,85 +179,16 @@ TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
                             .lease_us = absl::Uniform(gen, 1000, 5'000'000)});
           break;
         case 3:
-        case 4: {
-          SettleRequest request = {
-              .partition = partition_,
-              .lease_us = absl::Uniform(gen, 1000, 5'000'000),
-              .retain_us = absl::Bernoulli(gen, 0.3)
-                               ? 0
-                               : absl::Uniform(gen, 1, 20'000'000),
-              .polls = absl::Uniform(gen, 0, 3)};
-          // Uses one action for all items, or a random one for each.
-          std::vector<SettleAction> actions(1,
-                                            kActions[absl::Uniform(gen, 0, 5)]);
-          if (absl::Bernoulli(gen, 0.5)) {
-            actions.assign(std::begin(kActions), std::end(kActions));
-          }
-          std::set<std::string> ids;
-          for (int i = absl::Uniform(gen, 1, 12); i > 0; --i) ids.insert(key());
-          for (const std::string& id : ids) {
-            request.items.push_back(
-                {.key = id,
-                 .fence = fences_[id] + (absl::Bernoulli(gen, 0.1) ? 2 : 0),
-                 .action =
-                     actions[absl::Uniform<size_t>(gen, 0, actions.size())],
-                 .delay_us = absl::Uniform(gen, 0, 4'000'000),
-                 .record = absl::Bernoulli(gen, 0.3)
-                               ? ""
-                               : absl::StrCat("0", now_, " ", step),
-                 .value = absl::Bernoulli(gen, 0.5) ? "value" : "",
-                 .reason = "success"});
-            if (request.items.back().action == SettleAction::kEnd) {
-              request.items.back().record[0] = '1';
-            }
-          }
-          ExpectSameSettle(request);
+        case 4:
+          TrySettle(gen, step);
           break;
-        }
-        case 5: {
-          const SignalRequest request = {.partition = partition_,
-                                         .keys = {key(), key()},
-                                         .signal = absl::Bernoulli(gen, 0.5)
-                                                       ? WaitSignal::kCancel
-                                                       : WaitSignal::kNotify};
-          const auto script = internal::ToStoredWaits(
-              Run(internal::Scripts().signal, partition_,
-                  internal::SignalArguments(request)));
-          ASSERT_TRUE(script.ok()) << script.status();
-          ExpectSameRows(*script, book_.Signal(request, now_));
+        case 5:
+          TrySignal(gen);
           break;
-        }
-        default: {
-          const std::string id = key();
-          const bool begins = absl::Bernoulli(gen, 0.5);
-          const auto script = Run(internal::Scripts().mark, partition_,
-                                  {id, begins ? "1" : "0"});
-          ASSERT_TRUE(script.ok()) << script.status();
-          EXPECT_EQ(script->integer, book_.Mark(partition_, id, begins));
-          break;
-        }
+        default:
+          TryMark(gen);
       }
-      if (step % 20 != 0) continue;
-      std::vector<std::string> all;
-      for (int i = 0; i < 20; ++i) all.push_back(absl::StrCat("k", i));
-      const auto rows = Get(all);
-      ASSERT_TRUE(rows.ok()) << rows.status();
-      ExpectSameRows(*rows, book_.Get(partition_, all));
-      const auto stats =
-          internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
-      ASSERT_TRUE(stats.ok()) << stats.status();
-      const WaitStats expected = book_.Stats(partition_, now_);
-      EXPECT_EQ(stats->pending, expected.pending);
-      EXPECT_EQ(stats->overdue, expected.overdue);
-      EXPECT_EQ(stats->next_us, expected.next_us);
-      EXPECT_EQ(stats->kept, expected.kept);
-      EXPECT_EQ(stats->polls, expected.polls);
-      EXPECT_THAT(stats->counters,
-                  UnorderedElementsAreArray(expected.counters));
-      const auto scanned = internal::ToScanReply(
-          Run(internal::Scripts().scan, partition_, {"0"}));
-      ASSERT_TRUE(scanned.ok()) << scanned.status();
-      EXPECT_EQ(scanned->waits.size(), book_.Scan(partition_).waits.size());
+      if (step % 20 == 0) ExpectSameState();
     }
     server_->Run({"FLUSHALL"});
     book_ = WaitBook();

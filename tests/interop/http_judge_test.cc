@@ -125,10 +125,9 @@ void ExpectHints(const std::vector<HintRow>& rows) {
   }
 }
 
-// kNow is 1767323045.
-TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
+std::vector<HintRow> RetryAfters() {
   constexpr absl::Duration kNone = absl::ZeroDuration();
-  ExpectHints({
+  return {
       {{{"Retry-After", "120"}}, absl::Minutes(2), "Retry-After: 120", ""},
       {{{"Retry-After", "1.5"}},
        absl::Milliseconds(1500),
@@ -191,7 +190,12 @@ TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
        kNone,
        "",
        "openai-poll-after-ms: 18446744073709551616"},
-  });
+  };
+}
+
+// kNow is 1767323045.
+TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
+  ExpectHints(RetryAfters());
 }
 
 // xllamacpp#155: the clocks of servers differ from the client's clock.
@@ -240,11 +244,9 @@ TEST(HttpJudgeTest, TimesCountFromTheDateOfTheAnswer) {
   });
 }
 
-// google/go-github#242: polls cost quota. The fields say when the next one is
-// worth it.
-TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
+std::vector<HintRow> Quotas() {
   constexpr absl::Duration kNone = absl::ZeroDuration();
-  ExpectHints({
+  return {
       {{{"X-Poll-Interval", "60"}},
        absl::Minutes(1),
        "X-Poll-Interval: 60",
@@ -307,7 +309,13 @@ TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
        "",
        500},
       {{{"RateLimit", ";;=,t=,r"}}, kNone, "", "RateLimit: ", 429},
-  });
+  };
+}
+
+// google/go-github#242: polls cost quota. The fields say when the next one is
+// worth it.
+TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
+  ExpectHints(Quotas());
 }
 
 // modelcontextprotocol/modelcontextprotocol#1686.
@@ -534,10 +542,10 @@ TEST(HttpJudgeTest, OtherTextIsNotJson) {
                                       "{\"a\": 1e}",
                                       "{\"a\": -}",
                                       "{\"a\": tru}",
-                                      "{\"a\": \"\\x\"}",
-                                      "{\"a\": \"\\u12\"}",
+                                      R"({"a": "\x"})",
+                                      R"({"a": "\u12"})",
                                       "{\"a\": \"\n\"}",
-                                      "{\"a\": \"}",
+                                      R"({"a": "})",
                                       "[1 2]",
                                       "[1,]",
                                       "nul"}) {

@@ -299,15 +299,15 @@ TEST_F(OwnStoreLimiterTest, LimiterMayGoInsideOfACallbackOrATimer) {
   }
 }
 
-// The grants come from a store that breaks the rules.
-TEST_F(OwnStoreLimiterTest, OddGrantsNeitherSpinNorStopForEver) {
-  struct Case {
-    std::string_view name;
-    RateGrant grant;
-  };
+struct OddGrant {
+  std::string_view name;
+  RateGrant grant;
+};
+
+std::vector<OddGrant> OddGrants() {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<Case> cases = {
+  return {
       {"default", {}},
       {"no slot", {.ask_again = milliseconds(250)}},
       {"never again", {.granted = 1, .ask_again = nanoseconds::max()}},
@@ -344,8 +344,12 @@ TEST_F(OwnStoreLimiterTest, OddGrantsNeitherSpinNorStopForEver) {
       {"fewer than no members",
        {.granted = 1, .members = -3, .ask_again = milliseconds(250)}},
   };
+}
+
+// The grants come from a store that breaks the rules.
+TEST_F(OwnStoreLimiterTest, OddGrantsNeitherSpinNorStopForEver) {
   for (const std::optional<double> rate : {std::optional(100.0), {}}) {
-    for (const Case& example : cases) {
+    for (const OddGrant& example : OddGrants()) {
       SCOPED_TRACE(absl::StrCat(std::string(example.name),
                                 rate.has_value() ? "" : ", adaptive"));
       store_ = std::make_shared<OwnBudgetStore>(clock_);

@@ -77,7 +77,7 @@ class LeapingClock final : public Clock {
 
 class RedisClusterTest : public testing::Test {
  protected:
-  std::shared_ptr<RedisCluster> Make(
+  static std::shared_ptr<RedisCluster> Make(
       const RedisClientOptions& options = {.call_timeout = absl::Seconds(20)},
       const std::vector<std::string>& seeds = {"redis://a:1"}) {
     auto client = RedisCluster::Make<FakeRedisConnection>(seeds, options);
@@ -303,7 +303,7 @@ TEST_F(RedisClusterTest,
   clock.Leap(11);
   ASSERT_TRUE(Call(*client, "foo").ok());
   EXPECT_TRUE(
-      Eventually([&] { return client->State().nodes.count("b:2") == 0; }));
+      Eventually([&] { return !client->State().nodes.contains("b:2"); }));
   EXPECT_EQ(client->State().nodes.count("a:1"), 1);
 }
 
@@ -523,42 +523,57 @@ TEST_F(RedisClusterTest, CallbackAndTimerMayDestroyTheClient) {
   }
 }
 
-// Slots move, nodes close connections before and after they run a call, and
-// maps are out of date. No call runs twice, and errors have the right codes.
+// Nodes whose slots move, which close connections before and after they run a
+// call, and whose maps are out of date. Thread-safe.
+class MovingNodes {
+ public:
+  explicit MovingNodes(uint64_t seed) : gen_(seed) {}
+
+  const std::vector<std::string>& names() const { return names_; }
+  const std::map<std::string, int>& runs() const { return runs_; }
+
+  FakeRedisCluster::Answer AnswerOf(const std::string& node,
+                                    const Command& command, bool was_asking) {
+    const std::lock_guard lock(mutex_);
+    const int chance = absl::Uniform(gen_, 0, 1000);
+    if (chance < 10) return FakeRedisCluster::Close();
+    if (chance < 30) return FakeRedisCluster::Error("TRYAGAIN Multiple");
+    if (chance < 40) return FakeRedisCluster::Error("CLUSTERDOWN Hash");
+    if (chance < 60 && command[0] == "EVALSHA") {
+      return FakeRedisCluster::Error("NOSCRIPT No matching");
+    }
+    std::string& owner = owners_[command[3]];
+    if (owner.empty() || chance < 160) {
+      owner = names_[absl::Uniform(gen_, size_t{0}, names_.size())];
+    }
+    if (node != owner && !was_asking) {
+      return FakeRedisCluster::Error(
+          absl::StrCat(chance < 500 ? "MOVED " : "ASK ", kFoo, " ", owner));
+    }
+    ++runs_[command[4]];
+    if (chance > 990) return FakeRedisCluster::Close();
+    return FakeRedisCluster::Integer(1);
+  }
+
+ private:
+  const std::vector<std::string> names_ = {"a:1", "b:2", "c:3"};
+  std::mutex mutex_;
+  std::mt19937_64 gen_;
+  std::map<std::string, std::string> owners_;  // By key, because all move.
+  std::map<std::string, int> runs_;            // By the id of the call.
+};
+
+// No call runs twice, and errors have the right codes.
 TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
   const uint64_t seed = FirstSeed();
   SCOPED_TRACE(testing::Message() << "WAITER_TEST_SEED=" << seed);
-  std::mt19937_64 gen(seed);
   constexpr int kCalls = 3000;
-  const std::vector<std::string> nodes = {"a:1", "b:2", "c:3"};
-  std::mutex mutex;
-  std::map<std::string, std::string> owners;  // By key, because all move.
-  std::map<std::string, int> runs;
-  for (const std::string& node : nodes) {
-    cluster_.set_script(
-        node, [&, node](const Command& command, bool was_asking) -> Answer {
-          const std::lock_guard lock(mutex);
-          const std::string& key = command[3];
-          const std::string& id = command[4];
-          const int chance = absl::Uniform(gen, 0, 1000);
-          if (chance < 10) return FakeRedisCluster::Close();
-          if (chance < 30) return FakeRedisCluster::Error("TRYAGAIN Multiple");
-          if (chance < 40) return FakeRedisCluster::Error("CLUSTERDOWN Hash");
-          if (chance < 60 && command[0] == "EVALSHA") {
-            return FakeRedisCluster::Error("NOSCRIPT No matching");
-          }
-          std::string& owner = owners[key];
-          if (owner.empty() || chance < 160) {
-            owner = nodes[absl::Uniform(gen, size_t{0}, nodes.size())];
-          }
-          if (node != owner && !was_asking) {
-            return FakeRedisCluster::Error(absl::StrCat(
-                chance < 500 ? "MOVED " : "ASK ", kFoo, " ", owner));
-          }
-          ++runs[id];
-          if (chance > 990) return FakeRedisCluster::Close();
-          return FakeRedisCluster::Integer(1);
-        });
+  MovingNodes nodes(seed);
+  for (const std::string& node : nodes.names()) {
+    cluster_.set_script(node,
+                        [&, node](const Command& command, bool was_asking) {
+                          return nodes.AnswerOf(node, command, was_asking);
+                        });
   }
   cluster_.SetRange(0, 5000, "a:1");
   cluster_.SetRange(5001, 10000, "b:2");
@@ -592,7 +607,8 @@ TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
   ASSERT_EQ(ends.size(), kCalls);
   int done = 0;
   for (const auto& [id, status] : ends) {
-    const int count = runs.count(id) == 0 ? 0 : runs.at(id);
+    const auto found = nodes.runs().find(id);
+    const int count = found == nodes.runs().end() ? 0 : found->second;
     if (status.ok()) {
       ++done;
       EXPECT_EQ(count, 1) << id;

@@ -89,15 +89,16 @@ TEST(FailureMessageTest, SuccessPrintsNothing) {
   EXPECT_EQ(played.err.str(), "");
 }
 
-TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
-  struct Case {
-    std::vector<std::string> targets;
-    std::function<void(RunState&)> change;
-    RunEnd end;
-    std::string line;
-  };
+struct EndCase {
+  std::vector<std::string> targets;
+  std::function<void(RunState&)> change;
+  RunEnd end;
+  std::string line;
+};
+
+std::vector<EndCase> EndCases() {
   const auto nothing = [](RunState&) {};
-  const std::vector<Case> cases = {
+  return {
       {{"db"},
        nothing,
        {124, "deadline"},
@@ -161,7 +162,10 @@ TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
        {125, "invalid", "no clock"},
        "ended after 3s of 5m (invalid): no clock; db was not ready"},
   };
-  for (const Case& c : cases) {
+}
+
+TEST(FailureMessageTest, FirstLineSaysWhatEndedTheRun) {
+  for (const EndCase& c : EndCases()) {
     Played played(c.targets);
     played.run.state.elapsed = 3 * kSecond;
     c.change(played.run.state);
@@ -242,6 +246,7 @@ TEST(FailureMessageTest, UnfinishedPollIsNamed) {
 
 TEST(FailureMessageTest, TwentyOfAThousandTargetsAreListedFailuresFirst) {
   std::vector<std::string> targets;
+  targets.reserve(1000);
   for (int i = 0; i < 1000; ++i) targets.push_back(absl::StrCat("file:/t", i));
   Played played(targets);
   PlayedRun& run = played.run;
@@ -283,12 +288,13 @@ TEST(FailureMessageTest, ForeignTextCannotMoveTheCursor) {
   EXPECT_THAT(text.size(), Le(4000));
 }
 
-TEST(TargetHintTest, PollsSuggestWhatToDo) {
-  struct Case {
-    std::string name;
-    TargetState target;
-    std::string hint;
-  };
+struct HintCase {
+  std::string name;
+  TargetState target;
+  std::string hint;
+};
+
+std::vector<HintCase> HintCases() {
   const auto polled = [](PollStatus status, int64_t polls, Finding last) {
     TargetState target;
     target.text = "http://x/";
@@ -309,7 +315,7 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
       t.absent = 3;
     });
   };
-  const std::vector<Case> cases = {
+  return {
       {"nothing", polled(PollStatus::kNotReady, 3, {}), ""},
       {"its own",
        polled(PollStatus::kNotReady, 3, {.hint = "certificate: --insecure"}),
@@ -353,8 +359,11 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
       {"absent at first",
        with(absent("file:/x"), [](TargetState& t) { t.absent = 2; }), ""},
   };
+}
+
+TEST(TargetHintTest, PollsSuggestWhatToDo) {
   const RunState run;
-  for (const Case& c : cases) {
+  for (const HintCase& c : HintCases()) {
     const std::string hint = HintFor(run, c.target);
     EXPECT_THAT(hint, HasSubstr(c.hint)) << c.name;
     EXPECT_EQ(hint.empty(), c.hint.empty()) << c.name << ": " << hint;

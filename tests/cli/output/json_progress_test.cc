@@ -111,23 +111,24 @@ TEST(JsonProgressTest, LongTextIsCut) {
   EXPECT_EQ(log->polls[1].detail, std::string(4095, 'x') + "...");
 }
 
+std::string AnyText(SplitMix64& gen) {
+  std::string text;
+  for (size_t length = gen() % 60; length > 0; --length) {
+    constexpr std::string_view kHostile("\"\\\n\r<\x7f\0", 7);
+    text.push_back(gen() % 3 == 0 ? kHostile[gen() % kHostile.size()]
+                                  : static_cast<char>(gen()));
+  }
+  return text;
+}
+
 // A reader must get the same events, with any texts.
 TEST(JsonProgressTest, WrittenLogReadsBack) {
   SplitMix64 gen(FirstSeed());
-  const auto any_text = [&gen] {
-    std::string text;
-    for (size_t length = gen() % 60; length > 0; --length) {
-      constexpr std::string_view kHostile("\"\\\n\r<\x7f\0", 7);
-      text.push_back(gen() % 3 == 0 ? kHostile[gen() % kHostile.size()]
-                                    : static_cast<char>(gen()));
-    }
-    return text;
-  };
   for (int round = 0; round < 200; ++round) {
     Played played({"a", "b"});
     PlayedRun& run = played.run;
-    run.state.targets[0].label = any_text();
-    run.state.targets[1].label = absl::StrCat("other", any_text());
+    run.state.targets[0].label = AnyText(gen);
+    run.state.targets[1].label = absl::StrCat("other", AnyText(gen));
     if (gen() % 2 == 0) run.state.timeout = absl::InfiniteDuration();
     run.Start();
     struct Expected {
@@ -146,7 +147,7 @@ TEST(JsonProgressTest, WrittenLogReadsBack) {
                        .elapsed = run.state.elapsed +
                                   absl::Microseconds(gen() % 100'000'000),
                        .status = static_cast<PollStatus>(gen() % 5),
-                       .detail = any_text(),
+                       .detail = AnyText(gen),
                        .next = absl::Microseconds(gen() % 100'000'000)};
       run.Poll(target, poll.elapsed,
                {.status = poll.status,
@@ -157,7 +158,7 @@ TEST(JsonProgressTest, WrittenLogReadsBack) {
       if (gen() % 4 == 0) run.Snapshot();
       expected.push_back(std::move(poll));
     }
-    run.Done("deadline", 124, any_text());
+    run.Done("deadline", 124, AnyText(gen));
 
     const absl::StatusOr<RunLog> log = ParseRunLog(played.log, "log");
     ASSERT_TRUE(log.ok()) << log.status();

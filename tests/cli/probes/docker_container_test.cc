@@ -52,14 +52,14 @@ struct StateRow {
   std::string_view hint = {};
 };
 
-TEST(DockerContainerTest, EachStateHasItsClass) {
+std::vector<StateRow> States() {
   constexpr PollStatus kSuccess = PollStatus::kSuccess;
   constexpr PollStatus kNotReady = PollStatus::kNotReady;
   constexpr PollStatus kFailed = PollStatus::kFailed;
   constexpr std::string_view kLogs = "see docker logs web";
   constexpr std::string_view kStaysDown =
       "its restart policy does not start it again; see docker logs web";
-  const std::vector<StateRow> rows = {
+  return {
       {R"("Status":"running","Running":true)", kSuccess, "running"},
       {R"("Status":"running","Health":{"Status":"none"})", kSuccess, "running"},
       {R"("Status":"running","Health":{"Status":"","Log":null})", kSuccess,
@@ -111,7 +111,10 @@ TEST(DockerContainerTest, EachStateHasItsClass) {
       {R"("Status":"dead","ExitCode":1)", kFailed, "dead with code 1", true,
        kStaysDown},
   };
-  for (const StateRow& row : rows) {
+}
+
+TEST(DockerContainerTest, EachStateHasItsClass) {
+  for (const StateRow& row : States()) {
     SCOPED_TRACE(row.state);
     const Finding finding = Judge(Container(row.state));
     EXPECT_EQ(finding.status, row.found) << PollStatusName(finding.status);

@@ -62,12 +62,19 @@ std::shared_ptr<const HttpOptions> OptionsOf(std::string_view flags_text) {
   return std::make_shared<const HttpOptions>(*http.Options(flags));
 }
 
+// Sets a variable of the environment, or removes it.
+void SetVariable(const char* name, const char* value) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread reads it
+  value == nullptr ? unsetenv(name) : setenv(name, value, 1);
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
 class HttpProbeTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const char* const name :
          {"http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"}) {
-      unsetenv(name);
+      SetVariable(name, nullptr);
     }
     absl::StatusOr<std::unique_ptr<HttpClient>> client =
         HttpClient::Make(loop_);
@@ -136,7 +143,7 @@ struct Row {
   std::string_view detail;
 };
 
-TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
+std::vector<Row> Behaviors() {
   constexpr PollStatus kSuccess = PollStatus::kSuccess;
   constexpr PollStatus kNotReady = PollStatus::kNotReady;
   constexpr PollStatus kServerError = PollStatus::kServerError;
@@ -147,7 +154,7 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
     }
     return text + "\r\n";
   }();
-  const std::vector<Row> rows = {
+  return {
       {"answers",
        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nready"},
        "--body-regex=^ready$",
@@ -283,7 +290,10 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
        kSuccess,
        "HTTP 200 OK"},
   };
-  for (const Row& row : rows) {
+}
+
+TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
+  for (const Row& row : Behaviors()) {
     SCOPED_TRACE(row.name);
     HttpServer server(loop_);
     server.Play(row.reply);
@@ -447,21 +457,21 @@ TEST_F(HttpProbeTest, BothFamiliesAreTried) {
 
 TEST_F(HttpProbeTest, LoopbackBypassesTheProxy) {
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
-  setenv("http_proxy", "http://127.0.0.1:1/", 1);
+  SetVariable("http_proxy", "http://127.0.0.1:1/");
 
   const Finding finding = Poll(server_.Url("/"));
 
-  unsetenv("http_proxy");
+  SetVariable("http_proxy", nullptr);
   EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
 }
 
 TEST_F(HttpProbeTest, OtherHostsGoThroughTheProxyOfTheEnvironment) {
   server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
-  setenv("http_proxy", server_.Url("").c_str(), 1);
+  SetVariable("http_proxy", server_.Url("").c_str());
 
   const Finding finding = Poll("http://example.invalid/ready");
 
-  unsetenv("http_proxy");
+  SetVariable("http_proxy", nullptr);
   EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
   EXPECT_THAT(server_.requests(),
               ElementsAre(StartsWith("GET http://example.invalid/ready ")));
@@ -587,13 +597,13 @@ TEST_F(HttpProbeTest, SocketGetsTheRequestWithAllFlags) {
   HttpServer server(loop_, socket);
   ASSERT_TRUE(server.listens());
   server.Play({"HTTP/1.1 401 No\r\nContent-Length: 8\r\n\r\n{\"a\": 1}"});
-  setenv("http_proxy", "http://127.0.0.1:1/", 1);
+  SetVariable("http_proxy", "http://127.0.0.1:1/");
 
   const Finding finding =
       Poll({.url = "http://user:pass@localhost/health?x=y", .socket = socket},
            "--status=401 --json=.a==1 --header=X-Key:secret");
 
-  unsetenv("http_proxy");
+  SetVariable("http_proxy", nullptr);
   EXPECT_EQ(finding.status, PollStatus::kSuccess) << finding.detail;
   ASSERT_EQ(server.requests().size(), 1U);
   EXPECT_THAT(server.requests()[0], StartsWith("GET /health?x=y HTTP/1.1\r\n"));
@@ -711,18 +721,12 @@ constexpr int kGoAway = 7;
 constexpr int kEndStream = 1;
 constexpr int kEndHeaders = 4;
 
-TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
-  using std::string_literals::operator""s;
-  const std::string settings = Frame(kSettings, 0, "", 0);
-  const std::string headers = Frame(
-      kHeaders, kEndHeaders,
-      Field(":status", "200") + Field("content-type", "application/grpc"));
-  const std::string serving = Frame(kData, 0, "\0\0\0\0\x02\x08\x01"s);
-  const auto trailers = [](std::string_view status) {
-    return Frame(kHeaders, kEndHeaders | kEndStream,
-                 Field("grpc-status", status));
-  };
-  const auto poll = [&](HttpReply reply) {
+// A test of calls whose answer is made of frames of HTTP/2.
+class GrpcCallTest : public HttpProbeTest {
+ protected:
+  // Polls a server that sends this reply.
+  Finding PollServer(HttpReply reply) {
+    using std::string_literals::operator""s;
     HttpServer server(loop_);
     server.Play(std::move(reply));
     absl::StatusOr<std::unique_ptr<Probe>> probe = MakeHttpProbe(
@@ -738,47 +742,66 @@ TEST_F(HttpProbeTest, CallOfGrpcEndsWithTrailers) {
     EXPECT_THAT(server.requests(),
                 ElementsAre(HasSubstr("\0\0\0\0\x06\x0a\x04my.S"s)));
     return finding;
-  };
+  }
 
-  const Finding good = poll({settings + headers + serving + trailers("0")});
+  static std::string Trailers(std::string_view status) {
+    return Frame(kHeaders, kEndHeaders | kEndStream,
+                 Field("grpc-status", status));
+  }
+
+  const std::string settings_ = Frame(kSettings, 0, "", 0);
+  const std::string headers_ = Frame(
+      kHeaders, kEndHeaders,
+      Field(":status", "200") + Field("content-type", "application/grpc"));
+  const std::string message_ = std::string("\0\0\0\0\x02\x08\x01", 7);
+  const std::string serving_ = Frame(kData, 0, message_);
+};
+
+TEST_F(GrpcCallTest, EndsWithTrailers) {
+  const Finding good =
+      PollServer({settings_ + headers_ + serving_ + Trailers("0")});
   EXPECT_EQ(good.status, PollStatus::kSuccess) << good.detail;
   EXPECT_EQ(good.detail, "SERVING");
 
   const Finding pieces =
-      poll({.bytes = settings + headers + serving + trailers("0"),
-            .byte_by_byte = true});
+      PollServer({.bytes = settings_ + headers_ + serving_ + Trailers("0"),
+                  .byte_by_byte = true});
   EXPECT_EQ(pieces.status, PollStatus::kSuccess) << pieces.detail;
 
   // The trailers come from the answer, not from the interim answer before it.
   const Finding late =
-      poll({settings +
-            Frame(kHeaders, kEndHeaders,
-                  Field(":status", "103") + Field("grpc-status", "0")) +
-            headers + serving + trailers("14")});
+      PollServer({settings_ +
+                  Frame(kHeaders, kEndHeaders,
+                        Field(":status", "103") + Field("grpc-status", "0")) +
+                  headers_ + serving_ + Trailers("14")});
   EXPECT_EQ(late.status, PollStatus::kNotReady);
   EXPECT_EQ(late.detail, "gRPC status 14 UNAVAILABLE");
 
-  const Finding trailers_alone =
-      poll({settings + Frame(kHeaders, kEndHeaders | kEndStream,
-                             Field(":status", "200") +
-                                 Field("content-type", "application/grpc") +
-                                 Field("grpc-status", "12"))});
+  const Finding trailers_alone = PollServer(
+      {settings_ + Frame(kHeaders, kEndHeaders | kEndStream,
+                         Field(":status", "200") +
+                             Field("content-type", "application/grpc") +
+                             Field("grpc-status", "12"))});
   EXPECT_EQ(trailers_alone.status, PollStatus::kFailed);
   EXPECT_EQ(trailers_alone.detail, "gRPC status 12 UNIMPLEMENTED");
 
-  const Finding without = poll(
-      {settings + headers + Frame(kData, kEndStream, "\0\0\0\0\x02\x08\x01"s)});
+  const Finding without =
+      PollServer({settings_ + headers_ + Frame(kData, kEndStream, message_)});
   EXPECT_EQ(without.status, PollStatus::kServerError);
   EXPECT_EQ(without.detail, "HTTP 200, which is not a gRPC response");
+}
 
-  // An error is never an answer, even after valid frames.
+// Even after valid frames.
+TEST_F(GrpcCallTest, ErrorIsNeverAnAnswer) {
+  using std::string_literals::operator""s;
   for (const std::string& bytes :
-       {absl::StrCat(settings, headers, serving),
-        absl::StrCat(settings, headers, serving,
+       {absl::StrCat(settings_, headers_, serving_),
+        absl::StrCat(settings_, headers_, serving_,
                      Frame(kReset, 0, "\0\0\0\x02"s)),
-        absl::StrCat(settings, Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0)),
-        absl::StrCat(settings, headers, serving, "garbage, as no frame is")}) {
-    const Finding broken = poll({bytes});
+        absl::StrCat(settings_, Frame(kGoAway, 0, "\0\0\0\0\0\0\0\x0b"s, 0)),
+        absl::StrCat(settings_, headers_, serving_,
+                     "garbage, as no frame is")}) {
+    const Finding broken = PollServer({bytes});
     EXPECT_EQ(broken.status, PollStatus::kServerError);
     EXPECT_FALSE(broken.detail.empty());
     EXPECT_FALSE(broken.absent);

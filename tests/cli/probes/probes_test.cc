@@ -45,7 +45,7 @@ constexpr std::string_view kPing = "PING\r\n";
 
 // Returns a text that may contain zeros.
 template <size_t size>
-std::string Bytes(const char (&text)[size]) {
+std::string Bytes(const char (&text)[size]) {  // NOLINT(*-avoid-c-arrays)
   return std::string(text, size - 1);
 }
 
@@ -487,15 +487,16 @@ TEST_F(ProbesTest, OneOfSeveralServersIsEnough) {
   }
 }
 
-TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {
-  struct Silent {
-    std::string_view scheme;
-    Script script;
-    std::string_view detail;
-    PollStatus status = PollStatus::kServerError;
-  };
+struct Silent {
+  std::string_view scheme;
+  Script script;
+  std::string_view detail;
+  PollStatus status = PollStatus::kServerError;
+};
+
+std::vector<Silent> SilentServers() {
   const std::string log_in = MysqlLogIn();
-  const std::vector<Silent> cases = {
+  return {
       {"redis",
        {.turns = {{.expect = std::string(kPing)}}},
        "connected to PEER, no answer to PING within 10s"},
@@ -518,7 +519,10 @@ TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {
        "MySQL 8.0.36 answers",
        PollStatus::kSuccess},
   };
-  for (const Silent& c : cases) {
+}
+
+TEST_F(ProbesTest, TimeoutNamesTheMissingAnswer) {
+  for (const Silent& c : SilentServers()) {
     SCOPED_TRACE(c.detail);
     UniqueFd bound = BindTcp("127.0.0.1");
     const std::string peer = absl::StrCat("127.0.0.1:", PortOf(bound));

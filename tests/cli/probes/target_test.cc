@@ -159,8 +159,8 @@ TEST(TargetTest, HttpOverASocketIsParsed) {
   EXPECT_EQ(Parse("http://unix:secret@h/run")->host, "h");
 }
 
-TEST(TargetTest, EverySchemeIsParsed) {
-  const std::vector<Written> cases = {
+std::vector<Written> WrittenTargets() {
+  return {
       {"tcp://localhost:80", "tcp", "localhost", 80},
       {"tcp://10.0.0.1:65535", "tcp", "10.0.0.1", 65535},
       {"tcp://[::1]:5432", "tcp", "::1", 5432},
@@ -228,7 +228,10 @@ TEST(TargetTest, EverySchemeIsParsed) {
        2147483647},
       {"exec:a=b c 'd e'", "exec", "", 0, "a=b c 'd e'"},
   };
-  for (const Written& written : cases) {
+}
+
+TEST(TargetTest, EverySchemeIsParsed) {
+  for (const Written& written : WrittenTargets()) {
     for (const std::string_view label : {"", "my.db-2_x="}) {
       const std::string argument = absl::StrCat(label, written.argument);
       SCOPED_TRACE(argument);
@@ -290,12 +293,12 @@ TEST(TargetTest, DnsTargetMayNameAValueAndAServer) {
   EXPECT_EQ(target->port, 5353);
 }
 
-TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
+std::vector<std::pair<std::string_view, std::string>> WrongTargets() {
   const std::string schemes = absl::StrJoin(
       AllSchemes(), ", ", [](std::string* out, const Scheme* row) {
         absl::StrAppend(out, row->name);
       });
-  const std::vector<std::pair<std::string_view, std::string>> cases = {
+  return {
       {"", absl::StrCat("no scheme; write it as tcp://HOST:PORT, or with one "
                         "of: ",
                         schemes)},
@@ -450,7 +453,10 @@ TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
       {"exec: ",
        "the shell command is missing; write it as exec:'pg_isready -q'"},
   };
-  for (const auto& [argument, why] : cases) {
+}
+
+TEST(TargetTest, ErrorSaysHowToWriteTheTarget) {
+  for (const auto& [argument, why] : WrongTargets()) {
     const absl::Status status = Parse(argument).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << argument;
     EXPECT_EQ(status.message(),
