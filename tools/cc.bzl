@@ -33,7 +33,7 @@ def _unit_impl(ctx):
     ctx.actions.run_shell(
         inputs = ctx.files.srcs,
         outputs = [ctx.outputs.out],
-        command = "out=$1; shift; for f; do echo \"#line 1 \\\"$f\\\"\"; cat \"$f\"; done >$out",
+        command = "out=$1; shift; for f; do echo \"#line 1 \\\"$f\\\"\"; cat \"$f\"; done >\"$out\"",
         arguments = [ctx.outputs.out.path] + [f.path for f in ctx.files.srcs],
         mnemonic = "JoinSources",
     )
@@ -47,9 +47,9 @@ _unit = rule(
 def _units(name, srcs, testonly = False):
     """Joins up to eight sources to a translation unit each.
 
-    Two thirds of the time of a source by itself go to the headers of Abseil and the standard library, and to what all
-    sources instantiate from their templates. So the sources of a folder share a namespace, and no name in it is local
-    to one of them.
+    A source that is compiled alone spends two thirds of its time on the headers of Abseil and the standard library, and
+    on what every source instantiates from their templates. Because they are joined, no two sources of a folder may
+    define the same local name.
 
     Args:
       name: the start of the names of the units.
@@ -73,20 +73,19 @@ def _units(name, srcs, testonly = False):
         )
     return units
 
-def joined(name, srcs, testonly = False):
-    """The sources of a library, joined except with optimization: then functions are inlined as in any other build.
+def joined(name, srcs):
+    """The sources of a library: joined, except with -c opt, where functions are inlined as in any other build.
 
     Args:
       name: the name of the library.
       srcs: the sources.
-      testonly: whether the library is for tests only.
 
     Returns:
       The argument `srcs` of the library.
     """
     return select({
         "//tools:optimized": srcs,
-        "//conditions:default": _units(name, srcs, testonly),
+        "//conditions:default": _units(name, srcs),
     })
 
 def cc_test_module(name, srcs, **kwargs):

@@ -30,7 +30,7 @@ constexpr absl::Duration kLongestGap = absl::Minutes(1);
 constexpr int kLinesAtOnce = 100;
 constexpr absl::Duration kLineEach = absl::Seconds(1);
 constexpr size_t kNamed = 3;  // Targets in one line.
-constexpr size_t kLineColumns = 200;
+constexpr size_t kPlainDetailColumns = 200;
 constexpr size_t kShortDetailColumns = 60;
 
 absl::Duration HeartbeatAfter(absl::Duration elapsed) {
@@ -103,7 +103,7 @@ void PlainProgress::OnPoll(const RunState& run, size_t target) {
   }
 
   Told& told = told_[target];
-  std::string said = LastText(run, state, kLineColumns);
+  std::string said = LastText(run, state, kPlainDetailColumns);
   if (said != told.said) {
     if (run.elapsed - told.changed >= kLongestGap) told.gap = kFirstGap;
     told.changed = run.elapsed;
@@ -120,9 +120,10 @@ void PlainProgress::OnPoll(const RunState& run, size_t target) {
 }
 
 void PlainProgress::TellPoll(const RunState& run, const TargetState& target) {
-  std::string text = absl::StrCat(NameText(target), ": poll ", target.attempts,
-                                  ": ", LastText(run, target, kLineColumns),
-                                  " (took ", TimeText(target.last_took));
+  std::string text =
+      absl::StrCat(NameText(target), ": poll ", target.attempts, ": ",
+                   LastText(run, target, kPlainDetailColumns), " (took ",
+                   TimeText(target.last_took));
   if (target.next_delay > absl::ZeroDuration()) {
     absl::StrAppend(&text, ", next in ", TimeText(target.next_delay));
   }

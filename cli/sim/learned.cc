@@ -46,7 +46,7 @@ constexpr int kWaitsAfter = 100;     // After some observations.
 constexpr int kWaitsAfterChange = 20;
 constexpr int kFirstWaits = 5;
 
-bool IsStopped() { return false; }
+bool NeverStopped() { return false; }
 
 using Policy = std::shared_ptr<const WaitPolicy>;
 
@@ -70,12 +70,12 @@ class Player {
     const MonotonicTime start = now_;
     WaitReport report;
     WaitLoop loop(policy, report);
-    NextStep step = loop.Start(now_, policy.DeadlineFrom(now_), IsStopped);
+    NextStep step = loop.Start(now_, policy.DeadlineFrom(now_), NeverStopped);
     PollCost cost;
     for (;;) {
       while (step.action() == NextStep::Action::kSleep) {
         now_ = step.wake_up();
-        step = loop.OnWake(now_, IsStopped);
+        step = loop.OnWake(now_, NeverStopped);
       }
       const double elapsed =
           std::chrono::duration<double>(now_ - start).count();
@@ -84,7 +84,7 @@ class Player {
       const bool ended = elapsed >= seconds;
       if (ended && !learns) break;
       report.last_poll = ended ? PollStatus::kSuccess : PollStatus::kNotReady;
-      step = loop.OnPoll(now_, gen_, IsStopped);
+      step = loop.OnPoll(now_, gen_, NeverStopped);
       if (ended) break;
     }
     cost.lateness =

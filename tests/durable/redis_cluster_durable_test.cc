@@ -460,9 +460,16 @@ TEST_F(RedisClusterDurableTest, BudgetIsSharedAndSurvivesItsPrimary) {
   EXPECT_TRUE(Eventually(share)) << first->State().last_error;
   const size_t primary = servers_->PrimaryOf(std::stoi(
       servers_->node(0).Run({"CLUSTER", "KEYSLOT", "waiter:rate:{api}"})));
+  const size_t replica = primary + RedisClusterServers::kPrimaries;
+  // Otherwise the replica may take over before a member misses the primary.
+  servers_->node(replica).Pause();
   servers_->node(primary).Kill();
-  servers_->AwaitPrimary(primary + RedisClusterServers::kPrimaries);
-  // The mode is also local if the takeover lasts longer than three requests.
+  EXPECT_TRUE(Eventually([&] {
+    static_cast<void>(share());
+    return first->State().mode == SharedBudgetMode::kLocal;
+  }));
+  servers_->node(replica).Resume();
+  servers_->AwaitPrimary(replica);
   const int64_t granted = first->State().granted;
   EXPECT_TRUE(Eventually([&] {
     return share() && first->State().granted > granted;

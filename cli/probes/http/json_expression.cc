@@ -28,10 +28,6 @@ namespace {
 // Largest part of a text from outside that a detail shows, in bytes.
 constexpr size_t kLongestFound = 60;
 
-std::string Brief(std::string_view text) {
-  return Shortened(text, kLongestFound);
-}
-
 // Returns whether `text` has a "=" that assigns, outside of strings.
 bool Assigns(std::string_view text) {
   bool is_string = false;
@@ -63,8 +59,9 @@ std::string PlainText(const std::string& json) {
 JsonExpression::Result ResultOf(std::string_view expression,
                                 const JqProgram::Result& run) {
   if (!run.status.ok()) {
-    return {.found = absl::StrCat(Brief(expression), ": ",
-                                  Brief(std::string(run.status.message()))),
+    return {.found = absl::StrCat(
+                Shortened(expression, kLongestFound), ": ",
+                Shortened(std::string(run.status.message()), kLongestFound)),
             .status = run.status};
   }
   return {.holds = !run.values.empty() &&
@@ -72,10 +69,11 @@ JsonExpression::Result ResultOf(std::string_view expression,
                                 [](const std::string& value) {
                                   return value == "false" || value == "null";
                                 }),
-          .found = absl::StrCat(Brief(expression), " is ",
-                                run.values.empty()
-                                    ? "nothing"
-                                    : Brief(absl::StrJoin(run.values, ", "))),
+          .found = absl::StrCat(
+              Shortened(expression, kLongestFound), " is ",
+              run.values.empty()
+                  ? "nothing"
+                  : Shortened(absl::StrJoin(run.values, ", "), kLongestFound)),
           .value = absl::StrJoin(run.values, "\n",
                                  [](std::string* out, const std::string& json) {
                                    absl::StrAppend(out, PlainText(json));

@@ -111,7 +111,7 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
 
 TEST(HttpFlagsTest, CertificatesAreInFiles) {
   const std::string file = testing::TempDir() + "/http_flags_test_none";
-  std::ofstream(file) << "a\n";
+  std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
   EXPECT_EQ(Read({"--ca-file=" + file})->ca_file, file);
   const std::string pem = testing::TempDir() + "/http_flags_test_pem";
   std::ofstream(pem) << "-----BEGIN CERTIFICATE-----\n";
