@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <utility>
 
 namespace waiter::internal {
 namespace {
@@ -29,24 +27,6 @@ float LowerUnit(uint64_t random) {
 }
 float UpperUnit(uint64_t random) {
   return static_cast<float>(random >> 40U) * 0x1p-24F;
-}
-
-// Time from which a row holds that is not in use.
-constexpr uint32_t kAfterAllPolls = std::numeric_limits<uint32_t>::max();
-
-// Returns how many of the times are not after `time`. Without a loop, which
-// would be slower.
-template <size_t... places>
-size_t CountUntil(uint32_t time, const std::atomic<uint32_t>* times,
-                  std::index_sequence<places...>) {
-  return (size_t{times[places].load(kAcquire) <= time} + ...);
-}
-
-// Returns the index of the last of `kSize` times, which are in order, that is
-// not after `time`, or 0.
-template <size_t kSize>
-size_t LastUntil(uint32_t time, const std::atomic<uint32_t>* times) {
-  return CountUntil(time, times + 1, std::make_index_sequence<kSize - 1>());
 }
 
 }  // namespace
@@ -81,22 +61,31 @@ void SharedPollTable::Store(const PollTable& table) {
   wanted_latest_.store(table.wanted_latest, kRelease);
   last_delay_.store(table.last_delay, kRelease);
   end_.store(table.end, kRelease);
+  const auto used = static_cast<size_t>(table.size);
   for (size_t i = 0; i < kRows; ++i) {
-    const uint32_t from = i < static_cast<size_t>(table.size)
-                              ? std::bit_cast<uint32_t>(table.rows[i].from)
-                              : kAfterAllPolls;
-    if (i % kRowsOfBlock == 0) {
-      const size_t block = i / kRowsOfBlock;
-      block_from_[block].store(from, kRelease);
-      if (block % kBlocksOfGroup == 0) {
-        group_from_[block / kBlocksOfGroup].store(from, kRelease);
-      }
-    }
-    from_[i].store(from, kRelease);
-    windows_[i].earliest.store(table.rows[i].earliest, kRelease);
-    windows_[i].latest.store(table.rows[i].latest, kRelease);
+    rows_[i].from.store(
+        i < used ? std::bit_cast<uint32_t>(table.rows[i].from) : kAfterAllPolls,
+        kRelease);
+    rows_[i].earliest.store(table.rows[i].earliest, kRelease);
+    rows_[i].latest.store(table.rows[i].latest, kRelease);
   }
+  StoreBuckets(used);
   version_.store(version + 2, kRelease);
+}
+
+void SharedPollTable::StoreBuckets(size_t used) {
+  if (used == 0) return;
+  const uint32_t first = rows_[0].from.load(kRelaxed);
+  const uint32_t span = rows_[used - 1].from.load(kRelaxed) - first;
+  uint32_t shift = 0;
+  while ((span >> shift) >= kBuckets) ++shift;
+  shift_.store(shift, kRelease);
+  size_t row = 0;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    const uint32_t start = first + (static_cast<uint32_t>(i) << shift);
+    while (row + 1 < used && rows_[row + 1].from.load(kRelaxed) <= start) ++row;
+    buckets_[i].store(static_cast<uint8_t>(row), kRelease);
+  }
 }
 
 LearnedDelay SharedPollTable::Find(float elapsed, uint64_t random) const {
@@ -117,8 +106,9 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
     // To the ordinary backoff within an octave.
     weight *= std::clamp(1 - std::log2(elapsed / end), 0.0F, 1.0F);
   } else {
-    const float begin = std::max(first_.load(kAcquire),
-                                 std::bit_cast<float>(from_[0].load(kAcquire)));
+    const float begin =
+        std::max(first_.load(kAcquire),
+                 std::bit_cast<float>(rows_[0].from.load(kAcquire)));
     const float next = elapsed < begin ? BeforeRows(elapsed, LowerUnit(random))
                                        : NextPoll(elapsed, LowerUnit(random));
     // Rounding may leave no time between two polls.
@@ -132,17 +122,15 @@ LearnedDelay SharedPollTable::Read(float elapsed, uint64_t random) const {
 float SharedPollTable::NextPoll(float elapsed, float random) const {
   // The last row that begins at `elapsed` or before.
   const auto time = std::bit_cast<uint32_t>(elapsed);
-  const size_t group = LastUntil<kGroups>(time, group_from_.data());
-  const size_t block = group * kBlocksOfGroup +
-                       LastUntil<kBlocksOfGroup>(
-                           time, block_from_.data() + group * kBlocksOfGroup);
-  const size_t row =
-      block * kRowsOfBlock +
-      LastUntil<kRowsOfBlock>(time, from_.data() + block * kRowsOfBlock);
-  const float latest = std::min(windows_[row].latest.load(kAcquire),
+  const uint32_t bucket =
+      (time - rows_[0].from.load(kAcquire)) >> shift_.load(kAcquire);
+  size_t row = buckets_[std::min<size_t>(bucket, kBuckets - 1)].load(kAcquire);
+  // The first step has no branch, as it would be mispredicted.
+  row += size_t{rows_[row + 1].from.load(kAcquire) <= time};
+  while (rows_[row + 1].from.load(kAcquire) <= time) ++row;
+  const float latest = std::min(rows_[row].latest.load(kAcquire),
                                 elapsed * max_ratio_.load(kAcquire));
-  const float earliest =
-      std::min(windows_[row].earliest.load(kAcquire), latest);
+  const float earliest = std::min(rows_[row].earliest.load(kAcquire), latest);
   return earliest + random * (latest - earliest);
 }
 
