@@ -184,6 +184,14 @@ TEST(LeasedWaitTest, StateDecidesWhatIsWritten) {
   }
 }
 
+TEST(LeasedWaitTest, NotificationLastsUntilAPollBegins) {
+  LeasedWait wait(ClaimedWait{.key = "k", .is_notified = true}, {}, kLease);
+  ASSERT_TRUE(wait.Apply(Event::kStartDue));
+  EXPECT_TRUE(wait.is_notified());
+  ASSERT_TRUE(wait.Apply(Event::kPoll));
+  EXPECT_FALSE(wait.is_notified());
+}
+
 TEST(LeasedWaitTest, RenewalMovesTheLeaseAndForgetsCrashes) {
   LeasedWait wait = Claimed();
   Walk(State::kSleeping, wait);

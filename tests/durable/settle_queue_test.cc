@@ -146,6 +146,7 @@ TEST_F(SettleQueueTest, WaitThatIsNotHeldIsReleased) {
   EXPECT_EQ(batch.items[0].fence, 7);
   EXPECT_EQ(batch.items[0].delay_us, 995'000);
   EXPECT_THAT(batch.sent, IsEmpty());
+  EXPECT_THAT(queue.Take(0, kNow).items, IsEmpty());
 }
 
 TEST_F(SettleQueueTest, RenewalsAreDroppedAndOtherWritesAreNot) {
@@ -179,9 +180,24 @@ TEST_F(SettleQueueTest, WriteIsSentAgainWhileItsLeaseLasts) {
     } else {
       EXPECT_THAT(outcomes, IsEmpty());
       EXPECT_EQ(queue.next_time(), now + seconds(1));
+      EXPECT_TRUE(wait->wants_write());
       EXPECT_THAT(queue.Take(0, now).items, SizeIs(1));
     }
   }
+}
+
+TEST_F(SettleQueueTest, RenewalsAndWritesOfLostWaitsAreNotSentAgain) {
+  const WaitPtr renewed = Polling("a", 7, kNow);
+  const WaitPtr lost = Polling("b", 7, kNow);
+  LetEnd(*lost);
+  queue.Add(0, renewed, kNow, false);
+  queue.Add(0, lost, kNow, false);
+  const SettleQueue::Batch batch = queue.Take(0, kNow);
+  ASSERT_THAT(batch.sent, SizeIs(2));
+  EXPECT_TRUE(lost->Apply(Event::kLose));
+  EXPECT_THAT(queue.OnError(0, batch.sent, kNow + kLease), IsEmpty());
+  EXPECT_FALSE(renewed->is_writing());
+  EXPECT_THAT(queue.Take(0, kNow).items, IsEmpty());
 }
 
 // One partition of a store: applies writes that have the current fence.

@@ -27,9 +27,21 @@ constexpr int64_t kBefore = 60'000'000;
 int64_t Even(int64_t value) { return value - value % 2; }
 
 template <typename Map>
-typename Map::mapped_type ValueOf(const Map& map, const std::string& key) {
+typename Map::mapped_type EntryOf(const Map& map, const std::string& key) {
   const auto it = map.find(key);
   return it == map.end() ? typename Map::mapped_type() : it->second;
+}
+
+// What a wait has in addition to its record: while there is one, and while it
+// is pending.
+template <typename Book>
+bool HasText(const Book& book, const std::string& key) {
+  return book.args.contains(key) || book.values.contains(key);
+}
+template <typename Book>
+bool HasMarks(const Book& book, const std::string& key) {
+  return book.crashes.contains(key) || book.marks.contains(key) ||
+         book.cancelled.contains(key) || book.notified.contains(key);
 }
 
 }  // namespace
@@ -62,9 +74,9 @@ int64_t WaitBook::NextFence(Partition& book, int64_t now, int64_t lease) const {
 
 StoredWait WaitBook::Row(const Partition& book, const std::string& key) {
   StoredWait row = {.key = key,
-                    .record = ValueOf(book.records, key),
-                    .args = ValueOf(book.args, key),
-                    .value = ValueOf(book.values, key),
+                    .record = EntryOf(book.records, key),
+                    .args = EntryOf(book.args, key),
+                    .value = EntryOf(book.values, key),
                     .due_us = std::nullopt,
                     .is_cancelled = book.cancelled.contains(key)};
   const auto due = book.due.find(key);
@@ -92,9 +104,9 @@ ClaimReply WaitBook::Claim(const ClaimRequest& request, int64_t now) {
     book.due[key] = reply.fence;
     reply.waits.push_back({.key = key,
                            .record = book.records[key],
-                           .args = ValueOf(book.args, key),
-                           .crashes = ValueOf(book.crashes, key),
-                           .marks = ValueOf(book.marks, key),
+                           .args = EntryOf(book.args, key),
+                           .crashes = EntryOf(book.crashes, key),
+                           .marks = EntryOf(book.marks, key),
                            .is_cancelled = !Is(Mutant::kHidesCancels) &&
                                            book.cancelled.contains(key),
                            .is_notified = book.notified.contains(key)});
@@ -307,8 +319,8 @@ CheckReply WaitBook::Check(const WaitPartition& partition) {
       .sees_records = true,
       .due = static_cast<int64_t>(book.due.size()),
       .fence = book.fence,
-      .enqueued = ValueOf(book.counters, "enqueued"),
-      .orphans = ValueOf(book.counters, "orphans"),
+      .enqueued = EntryOf(book.counters, "enqueued"),
+      .orphans = EntryOf(book.counters, "orphans"),
   };
   for (const auto& [counter, count] : book.counters) {
     if (counter != "enqueued" && counter != "orphans") reply.ended += count;
@@ -345,7 +357,7 @@ std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
   constexpr int64_t kDay = 86'400'000'000;
   const bool has_record = book.records.contains(key);
   const bool is_delivered =
-      has_record && ValueOf(book.records, key).substr(0, 1) == "2";
+      has_record && EntryOf(book.records, key).substr(0, 1) == "2";
   const bool is_over = !has_record || is_delivered;
   const bool is_due = book.due.contains(key);
   const bool is_kept = book.done.contains(key);
@@ -355,10 +367,7 @@ std::vector<WaitFault> WaitBook::ExamineOne(Partition& book,
   if (is_delivered && is_due) faults.push_back(WaitFault::kStillPending);
   if (!is_over && is_kept) faults.push_back(WaitFault::kNotDelivered);
   if (has_record && !is_due && !is_kept) faults.push_back(WaitFault::kAdrift);
-  if ((!has_record && (book.args.contains(key) || book.values.contains(key))) ||
-      (is_over &&
-       (book.crashes.contains(key) || book.marks.contains(key) ||
-        book.cancelled.contains(key) || book.notified.contains(key)))) {
+  if ((!has_record && HasText(book, key)) || (is_over && HasMarks(book, key))) {
     faults.push_back(WaitFault::kLeftover);
   }
   if (!repairs) return faults;
