@@ -161,9 +161,9 @@ class DurationFile {
   // Adds the durations of a file to `model`. Does not write to the file.
   static absl::Status Read(const std::string& path, DurationModel& model);
 
-  // Stops recording. Tries once more to write the durations that wait for the
-  // lock (see `status`), ignoring errors. Removes its recorder from the model,
-  // unless another has replaced it, such as another file's.
+  // Stops recording. Tries for at least a second to write the durations that
+  // wait for the lock (see `status`), ignoring errors. Removes its recorder
+  // from the model, unless another has replaced it, such as another file's.
   ~DurationFile();
 
   DurationFile(const DurationFile&) = delete;
