@@ -32,8 +32,8 @@ typename Map::mapped_type EntryOf(const Map& map, const std::string& key) {
   return it == map.end() ? typename Map::mapped_type() : it->second;
 }
 
-// What a wait has in addition to its record: while there is one, and while it
-// is pending.
+// Return whether the book has texts of a wait, and whether it has what only a
+// pending wait has.
 template <typename Book>
 bool HasText(const Book& book, const std::string& key) {
   return book.args.contains(key) || book.values.contains(key);
