@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 
 #include "gtest/gtest.h"
@@ -33,8 +34,8 @@ PollTable RandomTable(Gen& gen) {
   const float octaves = UniformIn(0.01F, 20, gen);
   const float crowd = UniformIn(0, octaves, gen);
   const bool is_crowded = gen() % 2 == 0;
-  const auto last = table.rows.begin() + table.size;
-  std::generate(table.rows.begin(), last, [&] {
+  const std::span rows(table.rows.data(), static_cast<size_t>(table.size));
+  std::generate(rows.begin(), rows.end(), [&] {
     const float place = is_crowded && gen() % 8 != 0
                             ? crowd + UniformIn(0, 1e-3F, gen)
                             : UniformIn(0, octaves, gen);
@@ -42,9 +43,9 @@ PollTable RandomTable(Gen& gen) {
     const float earliest = from * UniformIn(1.1F, 3, gen);
     return PollTable::Row{from, earliest, earliest * UniformIn(1, 2, gen)};
   });
-  std::sort(table.rows.begin(), last,
+  std::sort(rows.begin(), rows.end(),
             [](const auto& a, const auto& b) { return a.from < b.from; });
-  table.end = 2 * (last - 1)->from;
+  table.end = 2 * rows.back().from;
   return table;
 }
 
@@ -78,7 +79,7 @@ TEST(PollTableTest, NextPollIsWithinTheWindowOfTheLastRow) {
         SCOPED_TRACE(testing::Message() << "table " << i << " of " << table.size
                                         << " rows, at " << elapsed);
         const auto [earliest, latest] = Window(elapsed, table);
-        // At least a millionth later.
+        // A poll is at least a millionth later than the one before.
         const float least = elapsed * 1e-6F;
         EXPECT_FLOAT_EQ(shared.Find(elapsed, kLeast).delay,
                         std::max(earliest - elapsed, least));
@@ -95,7 +96,7 @@ TEST(EarlyLooksTest, ReachIsThatOfTheNearerLimit) {
   EXPECT_FLOAT_EQ(ReachOf(100, {.max_ratio = 2, .max_root_step = 1}), 121);
 }
 
-// As many looks as if each went as far as the limits allow, but evenly.
+// There are as many looks as if each went as far as the limits allow.
 TEST(EarlyLooksTest, LooksAreTheFewestWithinTheLimits) {
   Gen gen(FirstSeed());
   for (int i = 0; i < 1000 && !testing::Test::HasFailure(); ++i) {
