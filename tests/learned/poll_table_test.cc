@@ -96,8 +96,8 @@ TEST(EarlyLooksTest, ReachIsThatOfTheNearerLimit) {
   EXPECT_FLOAT_EQ(ReachOf(100, {.max_ratio = 2, .max_root_step = 1}), 121);
 }
 
-// There are as many looks as if each went as far as the limits allow.
-TEST(EarlyLooksTest, LooksAreTheFewestWithinTheLimits) {
+// There is at most one look more than if each went as far as the limits allow.
+TEST(EarlyLooksTest, LooksAreAboutTheFewestWithinTheLimits) {
   Gen gen(FirstSeed());
   for (int i = 0; i < 1000 && !testing::Test::HasFailure(); ++i) {
     const float start = UniformIn(0.1F, 10, gen);

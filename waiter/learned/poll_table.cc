@@ -126,7 +126,7 @@ float SharedPollTable::NextPoll(float elapsed, float random) const {
       (time - rows_[0].from.load(kAcquire)) >> shift_.load(kAcquire);
   size_t row = buckets_[std::min<size_t>(bucket, kBuckets - 1)].load(kAcquire);
   // The first step has no branch, as it would be mispredicted.
-  row += size_t{rows_[row + 1].from.load(kAcquire) <= time};
+  row += rows_[row + 1].from.load(kAcquire) <= time ? 1 : 0;
   while (rows_[row + 1].from.load(kAcquire) <= time) ++row;
   const float latest = std::min(rows_[row].latest.load(kAcquire),
                                 elapsed * max_ratio_.load(kAcquire));

@@ -95,6 +95,7 @@ class SharedPollTable {
 
   static constexpr size_t kRows = PollTable::kMaxSize;
   static constexpr size_t kBuckets = 1024;
+  static_assert(kRows <= 256, "a bucket has the number of a row in a byte");
 
   // Time from which a row holds that is not in use.
   static constexpr uint32_t kAfterAllPolls =
