@@ -27,7 +27,7 @@ constexpr nanoseconds kMinClaimGap = milliseconds(5);
 constexpr nanoseconds kFailedClaimGap = seconds(1);
 // Batches of waits that may be due and not polled. Fewer if they wait for a
 // limiter, as other workers may have more of the rate.
-constexpr int64_t kBatchesDue = 4;
+constexpr int64_t kBatchesDue = 8;
 constexpr int64_t kLimitedBatchesDue = 1;
 // How many waits may be due and not polled at first. The number falls if a wait
 // is in that queue for longer than `kMaxQueued`, and grows if it is for less
