@@ -200,21 +200,6 @@ TEST_F(PostgresStoreTest, PartitionOfAKeyIsThatOfClients) {
 
 // Processes.
 
-TEST_F(PostgresStoreTest, ProcessesShareTheWaits) {
-  const StoreCalls one = MakeStore();
-  const StoreCalls other = MakeStore();
-  ASSERT_TRUE(one.Enqueue({{.key = "a"}}).ok());
-  const absl::StatusOr<ClaimReply> claimed = other.Claim();
-  ASSERT_TRUE(claimed.ok());
-  EXPECT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_THAT(one.Claim()->waits, IsEmpty());
-  const absl::StatusOr<SettleReply> settled =
-      one.Settle({{.key = "a", .fence = claimed->fence}});
-  ASSERT_TRUE(settled.ok());
-  EXPECT_THAT(settled->lost, IsEmpty());
-  EXPECT_GT(settled->fence, claimed->fence);
-}
-
 TEST_F(PostgresStoreTest, ClaimPassesAPartitionOverThatAnotherWorkerHolds) {
   const StoreCalls store = MakeStore();
   ASSERT_TRUE(store.Enqueue({{.key = "a"}}).ok());
@@ -230,53 +215,6 @@ TEST_F(PostgresStoreTest, ClaimPassesAPartitionOverThatAnotherWorkerHolds) {
   claimed = store.Claim();
   ASSERT_TRUE(claimed.ok()) << claimed.status();
   EXPECT_THAT(claimed->waits, SizeIs(1));
-}
-
-TEST_F(PostgresStoreTest, WorkersOfTwoProcessesEndEachWaitOnce) {
-  constexpr int64_t kWaits = 200;
-  std::atomic<int64_t> results = 0;
-  std::vector<std::unique_ptr<DurableWaits>> workers;
-  for (int i = 0; i < 2; ++i) {
-    workers.push_back(*DurableWaits::Make(MakeStore().get(), {}));
-    ASSERT_TRUE(workers.back()
-                    ->Register(
-                        "n",
-                        {.timeout = absl::Minutes(5),
-                         .backoff = {.initial_delay = absl::Milliseconds(5)}},
-                        [](const DurablePoll& poll) -> Poll<std::string> {
-                          if (poll.context.attempt < 3) return NotReady();
-                          return Success("done");
-                        },
-                        [&](const DurableResult& result) {
-                          EXPECT_EQ(result.attempts, 3);
-                          ++results;
-                          return absl::OkStatus();
-                        })
-                    .ok());
-    workers.back()->Start();
-  }
-  const auto client = *DurableClient::Make(MakeStore().get(), {});
-  std::vector<DurableRequest> requests;
-  for (int64_t i = 0; i < kWaits; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
-  EXPECT_EQ(*AnswerOf<int64_t>([&](auto callback) {
-    client->EnqueueMany("n", requests, callback);
-  }),
-            kWaits);
-  const auto stats = [&] {
-    DurableStats unknown;
-    unknown.pending = kWaits;
-    return AnswerOf<DurableStats>(
-               [&](auto callback) { client->Stats("n", callback); })
-        .value_or(unknown);
-  };
-  const absl::Time end = absl::Now() + absl::Seconds(60);
-  while (stats().pending > 0 && absl::Now() < end) {
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_EQ(stats().kept, kWaits);
-  EXPECT_EQ(results, kWaits);
 }
 
 // Enqueues in transactions of the program.
@@ -300,25 +238,6 @@ class PostgresInboxTest : public PostgresStoreTest {
   std::unique_ptr<PostgresProgram> program_;
 };
 
-TEST_F(PostgresInboxTest, WaitExistsIfAndOnlyIfTheTransactionIsCommitted) {
-  const StoreCalls store = MakeStore();
-  ASSERT_TRUE(store.Open().ok());
-  EXPECT_EQ(Sql("CREATE TABLE @orders(id int)"), "");
-  for (const bool commits : {false, true}) {
-    EXPECT_EQ(Sql("BEGIN; INSERT INTO @orders VALUES (1)"), "");
-    ASSERT_EQ(Enqueue({.key = "a", .args = "x"}), "");
-    EXPECT_FALSE(store.Get("a").exists());
-    EXPECT_EQ(Sql(commits ? "COMMIT" : "ROLLBACK"), "");
-    EXPECT_EQ(store.Get("a").exists(), commits);
-  }
-  EXPECT_EQ(Sql("SELECT count(*) FROM @orders"), "1");
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits[0].args, "x");
-  EXPECT_THAT(store.Faults(false), IsEmpty());
-}
-
 TEST_F(PostgresInboxTest, OpenTransactionBlocksNobody) {
   const StoreCalls store = MakeStore();
   ASSERT_TRUE(store.Open().ok());
@@ -337,49 +256,6 @@ TEST_F(PostgresInboxTest, OpenTransactionBlocksNobody) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(1));
   EXPECT_EQ(Sql("COMMIT"), "");
   EXPECT_TRUE(store.Get("b").is_cancelled);
-  EXPECT_THAT(store.Faults(false), IsEmpty());
-}
-
-TEST_F(PostgresInboxTest, WaitIsTheSameAsOneOfAClient) {
-  const StoreCalls store = MakeStore();
-  ASSERT_TRUE(store.Open().ok());
-  const auto client = *DurableClient::Make(store.get(), {.partitions = 1});
-  for (DurableRequest request :
-       {DurableRequest{.key = "",
-       .args = std::string("\0a", 2),
-       .timeout = absl::Minutes(3),
-       .first_delay = absl::Hours(1)},
-        DurableRequest{.key = "",
-        .timeout = absl::Hours(876'000),
-        .first_delay = absl::Hours(876'000)},
-        DurableRequest{.key = "", .timeout = absl::Microseconds(1)},
-        DurableRequest{.key = ""}}) {
-    request.key =
-        absl::StrCat("client", absl::FormatDuration(request.first_delay));
-    ASSERT_TRUE(AnswerOf<bool>([&](auto callback) {
-                  client->Enqueue("n", request, callback);
-                }).ok());
-    const StoredWait one = store.Get(request.key);
-    request.key = absl::StrCat("program\\x", request.key);
-    ASSERT_EQ(Enqueue(request), "");
-    const StoredWait other = store.Get(request.key);
-    EXPECT_EQ(one.args, other.args);
-    EXPECT_EQ(one.record.substr(one.record.find(' ')),
-              other.record.substr(other.record.find(' ')));
-    EXPECT_NEAR(static_cast<double>(*other.due_us - *one.due_us), 0, kMinute);
-  }
-}
-
-TEST_F(PostgresInboxTest, KnownKeysAreLeftAlone) {
-  const StoreCalls store = MakeStore();
-  ASSERT_TRUE(store.Open().ok());
-  ASSERT_TRUE(store.Enqueue({{.key = "a", .args = "first"}}).ok());
-  ASSERT_EQ(Enqueue({.key = "a", .args = "second"}), "");
-  ASSERT_EQ(Enqueue({.key = "b", .args = "third"}), "");
-  ASSERT_EQ(Enqueue({.key = "b", .args = "fourth"}), "");
-  EXPECT_EQ(store.Get("a").args, "first");
-  EXPECT_EQ(store.Get("b").args, "third");
-  EXPECT_EQ(Sql("SELECT count(*) FROM @inbox"), "0");
   EXPECT_THAT(store.Faults(false), IsEmpty());
 }
 
@@ -404,16 +280,6 @@ TEST_F(PostgresInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
   EXPECT_THAT(claimed->waits, SizeIs(1));
 }
 
-TEST_F(PostgresInboxTest, WaitsOfANameThatNobodyHasUsedStay) {
-  const StoreCalls store = MakeStore();
-  ASSERT_FALSE(store.Get("none").exists());
-  ASSERT_EQ(Enqueue({.key = "a"}), "");
-  EXPECT_FALSE(store.Get("a").exists());
-  EXPECT_EQ(Sql("SELECT count(*) FROM @inbox"), "1");
-  ASSERT_TRUE(store.Open().ok());
-  EXPECT_TRUE(store.Get("a").exists());
-}
-
 TEST_F(PostgresInboxTest, MoreRowsThanOneCallMovesAllArrive) {
   const StoreCalls store = MakeStore();
   ASSERT_TRUE(store.Open().ok());
@@ -425,17 +291,7 @@ TEST_F(PostgresInboxTest, MoreRowsThanOneCallMovesAllArrive) {
   EXPECT_EQ(Sql("SELECT pending FROM @partitions"), "2500");
 }
 
-TEST_F(PostgresInboxTest, RequestOutOfRangeIsRefusedBeforeTheStatement) {
-  for (const DurableRequest& request :
-       {DurableRequest{.key = ""}, DurableRequest{.key = std::string(129, 'k')},
-        DurableRequest{.key = "a", .args = std::string(16385, 'a')},
-        DurableRequest{.key = "a", .timeout = absl::InfiniteDuration()},
-        DurableRequest{.key = "a", .first_delay = -absl::Seconds(1)}}) {
-    EXPECT_THAT(PostgresEnqueue("default", "n", request).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument));
-  }
-  EXPECT_THAT(PostgresEnqueue("default", "a name", {.key = "a"}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+TEST(PostgresOptionsTest, StatementsOutOfRangeAreRefused) {
   EXPECT_THAT(PostgresEnqueue("default", "n", {.key = "a"}, "x;y").status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(PostgresCancel("default", "n", "").status(),

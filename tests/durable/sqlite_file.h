@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 
 namespace waiter {
@@ -48,7 +49,9 @@ class SqliteFile {
   SqliteFile()
       : path_(absl::StrCat(
             testing::TempDir(), "/",
-            testing::UnitTest::GetInstance()->current_test_info()->name(),
+            absl::StrReplaceAll(
+                testing::UnitTest::GetInstance()->current_test_info()->name(),
+                {{"/", "-"}}),
             ".db")) {
     Remove();
   }

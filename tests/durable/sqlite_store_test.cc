@@ -305,69 +305,6 @@ TEST_F(SqliteStoreTest, DamagedFileIsAnErrorThatSaysSo) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is damaged")));
 }
 
-TEST_F(SqliteStoreTest, ProcessesShareTheWaits) {
-  const Store one = MakeStore();
-  const Store other = MakeStore();
-  ASSERT_TRUE(one.Enqueue({{.key = "a"}}).ok());
-  const absl::StatusOr<ClaimReply> claimed = other.Claim();
-  ASSERT_TRUE(claimed.ok());
-  EXPECT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_THAT(one.Claim()->waits, IsEmpty());
-  const absl::StatusOr<SettleReply> settled =
-      one.Settle({{.key = "a", .fence = claimed->fence}});
-  ASSERT_TRUE(settled.ok());
-  EXPECT_THAT(settled->lost, IsEmpty());
-  EXPECT_GT(settled->fence, claimed->fence);
-}
-
-TEST_F(SqliteStoreTest, WorkersOfTwoProcessesEndEachWaitOnce) {
-  constexpr int64_t kWaits = 200;
-  std::atomic<int64_t> results = 0;
-  std::vector<std::unique_ptr<DurableWaits>> workers;
-  for (int i = 0; i < 2; ++i) {
-    workers.push_back(*DurableWaits::Make(MakeStore().get(), {}));
-    ASSERT_TRUE(workers.back()
-                    ->Register(
-                        "n",
-                        {.timeout = absl::Minutes(5),
-                         .backoff = {.initial_delay = absl::Milliseconds(5)}},
-                        [](const DurablePoll& poll) -> Poll<std::string> {
-                          if (poll.context.attempt < 3) return NotReady();
-                          return Success("done");
-                        },
-                        [&](const DurableResult& result) {
-                          EXPECT_EQ(result.attempts, 3);
-                          ++results;
-                          return absl::OkStatus();
-                        })
-                    .ok());
-    workers.back()->Start();
-  }
-  const Store store = MakeStore();
-  const auto client = *DurableClient::Make(store.get(), {});
-  std::vector<DurableRequest> requests;
-  for (int64_t i = 0; i < kWaits; ++i) {
-    requests.push_back({.key = absl::StrCat("k", i)});
-  }
-  EXPECT_EQ(*AnswerOf<int64_t>([&](auto callback) {
-    client->EnqueueMany("n", requests, callback);
-  }),
-            kWaits);
-  const auto stats = [&] {
-    DurableStats unknown;
-    unknown.pending = kWaits;
-    return AnswerOf<DurableStats>(
-               [&](auto callback) { client->Stats("n", callback); })
-        .value_or(unknown);
-  };
-  const absl::Time end = absl::Now() + absl::Seconds(60);
-  while (stats().pending > 0 && absl::Now() < end) {
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_EQ(stats().kept, kWaits);
-  EXPECT_EQ(results, kWaits);
-}
-
 // Enqueues in transactions of the program.
 
 class SqliteInboxTest : public SqliteStoreTest {
@@ -381,59 +318,6 @@ class SqliteInboxTest : public SqliteStoreTest {
 
   const SqliteProgram program_ = file_.Open();
 };
-
-TEST_F(SqliteInboxTest, WaitExistsIfAndOnlyIfTheTransactionIsCommitted) {
-  EXPECT_EQ(Sql("CREATE TABLE orders(id)"), "");
-  const Store store = MakeStore({.shares_file = true});
-  ASSERT_TRUE(store.Open().ok());
-  for (const bool commits : {false, true}) {
-    EXPECT_EQ(Sql("BEGIN; INSERT INTO orders VALUES (1)"), "");
-    ASSERT_EQ(Enqueue({.key = "a", .args = "x"}), absl::OkStatus());
-    EXPECT_FALSE(store.Get("a").exists());
-    EXPECT_EQ(Sql(commits ? "COMMIT" : "ROLLBACK"), "");
-    EXPECT_EQ(store.Get("a").exists(), commits);
-  }
-  EXPECT_EQ(Sql("SELECT COUNT(*) FROM orders"), "1");
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits[0].args, "x");
-  EXPECT_THAT(store.Faults(false), IsEmpty());
-}
-
-TEST_F(SqliteInboxTest, WaitIsTheSameAsOneOfAClient) {
-  const Store store = MakeStore();
-  ASSERT_TRUE(store.Open().ok());
-  const auto client = *DurableClient::Make(store.get(), {.partitions = 1});
-  DurableRequest request = {.key = "of client",
-                            .args = std::string("\0a", 2),
-                            .timeout = absl::Minutes(3),
-                            .first_delay = absl::Hours(1)};
-  ASSERT_TRUE(AnswerOf<bool>([&](auto callback) {
-                client->Enqueue("n", request, callback);
-              }).ok());
-  request.key = "of program";
-  ASSERT_EQ(Enqueue(request), absl::OkStatus());
-  const StoredWait one = store.Get("of client");
-  const StoredWait other = store.Get("of program");
-  EXPECT_EQ(one.args, other.args);
-  EXPECT_EQ(one.record.substr(one.record.find(' ')),
-            other.record.substr(other.record.find(' ')));
-  EXPECT_NEAR(static_cast<double>(*other.due_us - *one.due_us), 0, kMinute);
-}
-
-TEST_F(SqliteInboxTest, KnownKeysAreLeftAlone) {
-  const Store store = MakeStore();
-  ASSERT_TRUE(store.Open().ok());
-  ASSERT_TRUE(store.Enqueue({{.key = "a", .args = "first"}}).ok());
-  ASSERT_EQ(Enqueue({.key = "a", .args = "second"}), absl::OkStatus());
-  ASSERT_EQ(Enqueue({.key = "b", .args = "third"}), absl::OkStatus());
-  ASSERT_EQ(Enqueue({.key = "b", .args = "fourth"}), absl::OkStatus());
-  EXPECT_EQ(store.Get("a").args, "first");
-  EXPECT_EQ(store.Get("b").args, "third");
-  EXPECT_EQ(Sql("SELECT COUNT(*) FROM waiter_inbox"), "0");
-  EXPECT_THAT(store.Faults(false), IsEmpty());
-}
 
 TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
   const Store store = MakeStore();
@@ -459,15 +343,6 @@ TEST_F(SqliteInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
   EXPECT_FALSE(store.Get("none").exists());
 }
 
-TEST_F(SqliteInboxTest, WaitsOfANameThatNobodyHasUsedStay) {
-  const Store store = MakeStore();
-  ASSERT_EQ(Enqueue({.key = "a"}), absl::OkStatus());
-  EXPECT_FALSE(store.Get("a").exists());
-  EXPECT_EQ(Sql("SELECT COUNT(*) FROM waiter_inbox"), "1");
-  ASSERT_TRUE(store.Open().ok());
-  EXPECT_TRUE(store.Get("a").exists());
-}
-
 TEST_F(SqliteInboxTest, MoreRowsThanOneTransactionMovesAllArrive) {
   const Store store = MakeStore();
   ASSERT_TRUE(store.Open().ok());
@@ -479,24 +354,6 @@ TEST_F(SqliteInboxTest, MoreRowsThanOneTransactionMovesAllArrive) {
   for (const char* key : {"k1", "k1000", "k2500"}) store.Get(key);
   EXPECT_TRUE(store.Get("k2500").exists());
   EXPECT_EQ(Sql("SELECT pending FROM waiter_partitions"), "2500");
-}
-
-TEST_F(SqliteInboxTest, RequestOutOfRangeBreaksNoTransaction) {
-  MakeStore();
-  EXPECT_EQ(Sql("BEGIN"), "");
-  for (const DurableRequest& request :
-       {DurableRequest{.key = ""}, DurableRequest{.key = std::string(129, 'k')},
-        DurableRequest{.key = "a", .args = std::string(16385, 'a')},
-        DurableRequest{.key = "a", .timeout = absl::InfiniteDuration()},
-        DurableRequest{.key = "a", .first_delay = -absl::Seconds(1)}}) {
-    EXPECT_THAT(Enqueue(request), StatusIs(absl::StatusCode::kInvalidArgument));
-  }
-  EXPECT_THAT(
-      EnqueueInSqlite(program_.get(), "default", "a name", {.key = "a"}),
-      StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(Enqueue({.key = "a"}), absl::OkStatus());
-  EXPECT_EQ(Sql("COMMIT"), "");
-  EXPECT_EQ(Sql("SELECT key FROM waiter_inbox"), "a");
 }
 
 TEST_F(SqliteInboxTest, FileThatNoStoreHasOpenedIsAnError) {

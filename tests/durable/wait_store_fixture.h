@@ -11,7 +11,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -31,14 +30,17 @@
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/wait_book.h"
 #include "waiter/clock.h"
+#include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
 #include "waiter/testing/simulated_clock.h"
 
 #ifdef WAITER_HAS_SQLITE
+#include "tests/durable/sqlite_file.h"
 #include "waiter/durable/sqlite_store.h"
 #endif
 
 #ifdef WAITER_HAS_LIBPQ
+#include "tests/durable/postgres_fixture.h"
 #include "tests/support/postgres_server.h"
 #include "waiter/durable/postgres_store.h"
 #endif
@@ -56,6 +58,18 @@ namespace waiter {
 inline constexpr int64_t kSecond = 1'000'000;
 inline constexpr int64_t kMinute = 60 * kSecond;
 
+// A session of a program that enqueues in its own transactions.
+class InboxProgram {
+ public:
+  virtual ~InboxProgram() = default;
+  // Returns the first column of the rows, joined by newlines, or the error.
+  virtual std::string Run(const std::string& sql) = 0;
+  virtual absl::Status Enqueue(const WaitPartition& to,
+                               const DurableRequest& request) = 0;
+  // Returns the number of rows that no store has moved yet.
+  virtual std::string CountInbox() = 0;
+};
+
 // A store and its time.
 class Subject {
  public:
@@ -63,6 +77,10 @@ class Subject {
   // Returns null if the store is not available here; `why_not()` says why.
   virtual WaitStore* store() = 0;
   virtual std::string why_not() { return ""; }
+  // Returns the store of another process, with the same waits.
+  virtual std::shared_ptr<WaitStore> MakeStore() = 0;
+  // Returns null if programs cannot enqueue in their own transactions.
+  virtual std::unique_ptr<InboxProgram> MakeProgram() { return nullptr; }
   // Returns after `time` has passed for the store.
   virtual void Pass(absl::Duration time) = 0;
 };
@@ -70,11 +88,15 @@ class Subject {
 class MemorySubject final : public Subject {
  public:
   WaitStore* store() override { return &store_; }
+  std::shared_ptr<WaitStore> MakeStore() override {
+    return std::make_shared<MemoryWaitStore>(clock_, book_);
+  }
   void Pass(absl::Duration time) override { clock_.AdvanceTime(time); }
 
  private:
   SimulatedClock clock_{SimulatedClock::Mode::kManual};
-  MemoryWaitStore store_{clock_, std::make_shared<WaitBook>()};
+  const std::shared_ptr<WaitBook> book_ = std::make_shared<WaitBook>();
+  MemoryWaitStore store_{clock_, book_};
 };
 
 // A store on real time.
@@ -82,33 +104,83 @@ class LiveSubject : public Subject {
  public:
   WaitStore* store() override { return store_.get(); }
   std::string why_not() override { return "the server is not installed"; }
+  std::shared_ptr<WaitStore> MakeStore() override { return make_(); }
   void Pass(absl::Duration time) override {
     std::this_thread::sleep_for(absl::ToChronoMilliseconds(time));
   }
 
  protected:
-  void Use(std::shared_ptr<WaitStore> store) { store_ = std::move(store); }
+  void Use(std::function<std::shared_ptr<WaitStore>()> make) {
+    make_ = std::move(make);
+    store_ = make_();
+  }
 
  private:
+  std::function<std::shared_ptr<WaitStore>()> make_;
   std::shared_ptr<WaitStore> store_;
 };
 
 #ifdef WAITER_HAS_SQLITE
 
+class SqliteInboxProgram final : public InboxProgram {
+ public:
+  explicit SqliteInboxProgram(const SqliteFile& file)
+      : connection_(file.Open()) {}
+
+  std::string Run(const std::string& sql) override {
+    return RunSql(connection_.get(), sql);
+  }
+  absl::Status Enqueue(const WaitPartition& to,
+                       const DurableRequest& request) override {
+    return EnqueueInSqlite(connection_.get(), to.space, to.name, request);
+  }
+  std::string CountInbox() override {
+    return Run("SELECT COUNT(*) FROM waiter_inbox");
+  }
+
+ private:
+  const SqliteProgram connection_;
+};
+
 class SqliteSubject final : public LiveSubject {
  public:
   SqliteSubject() {
-    const std::string path = testing::TempDir() + "/contract.db";
-    for (const char* suffix : {"", "-wal", "-shm"}) {
-      std::filesystem::remove(path + suffix);
-    }
-    Use(*MakeSqliteWaitStore(path, {.syncs = false}));
+    Use([this] {
+      return *MakeSqliteWaitStore(file_.path(), {.syncs = false});
+    });
   }
+  std::unique_ptr<InboxProgram> MakeProgram() override {
+    return std::make_unique<SqliteInboxProgram>(file_);
+  }
+
+ private:
+  const SqliteFile file_;
 };
 
 #endif
 
 #ifdef WAITER_HAS_LIBPQ
+
+class PostgresInboxProgram final : public InboxProgram {
+ public:
+  explicit PostgresInboxProgram(const std::string& url) : program_(url) {}
+
+  std::string Run(const std::string& sql) override { return program_.Run(sql); }
+  absl::Status Enqueue(const WaitPartition& to,
+                       const DurableRequest& request) override {
+    const absl::StatusOr<SqlStatement> statement =
+        PostgresEnqueue(to.space, to.name, request);
+    if (!statement.ok()) return statement.status();
+    EXPECT_EQ(program_.Run(*statement), "");
+    return absl::OkStatus();
+  }
+  std::string CountInbox() override {
+    return Run("SELECT count(*) FROM waiter.inbox");
+  }
+
+ private:
+  const PostgresProgram program_;
+};
 
 class PostgresSubject final : public LiveSubject {
  public:
@@ -117,10 +189,17 @@ class PostgresSubject final : public LiveSubject {
     if (has_bouncer && !PgBouncer::IsInstalled()) return;
     server_ = std::make_unique<PostgresServer>();
     if (has_bouncer) bouncer_ = std::make_unique<PgBouncer>(*server_);
-    Use(*MakePostgresWaitStore(has_bouncer ? bouncer_->Url() : server_->Url()));
+    Use([url = Url()] { return *MakePostgresWaitStore(url); });
+  }
+  std::unique_ptr<InboxProgram> MakeProgram() override {
+    return std::make_unique<PostgresInboxProgram>(Url());
   }
 
  private:
+  std::string Url() const {
+    return bouncer_ != nullptr ? bouncer_->Url() : server_->Url();
+  }
+
   std::unique_ptr<PostgresServer> server_;
   std::unique_ptr<PgBouncer> bouncer_;
 };
@@ -134,7 +213,9 @@ class RedisSubject final : public LiveSubject {
   explicit RedisSubject(RedisServer::Kind kind) {
     if (!RedisServer::IsInstalled(kind)) return;
     server_ = std::make_unique<RedisServer>(std::vector<std::string>(), kind);
-    Use(std::make_shared<RedisWaitStore>(*RedisClient::Make(server_->Url())));
+    Use([url = server_->Url()] {
+      return std::make_shared<RedisWaitStore>(*RedisClient::Make(url));
+    });
   }
 
  private:
@@ -146,8 +227,9 @@ class ClusterSubject final : public LiveSubject {
   ClusterSubject() {
     if (!RedisServer::IsInstalled()) return;
     servers_ = std::make_unique<RedisClusterServers>();
-    Use(std::make_shared<RedisWaitStore>(
-        *RedisCluster::Make(servers_->Urls())));
+    Use([urls = servers_->Urls()] {
+      return std::make_shared<RedisWaitStore>(*RedisCluster::Make(urls));
+    });
   }
 
  private:
@@ -159,6 +241,7 @@ class ClusterSubject final : public LiveSubject {
 struct StoreKind {
   const char* name;
   std::unique_ptr<Subject> (*make)();
+  bool has_inbox = false;
 
   friend void PrintTo(const StoreKind& kind, std::ostream* out) {
     *out << kind.name;
@@ -174,17 +257,20 @@ inline constexpr auto kStoreKinds = std::to_array<StoreKind>({
     {"Sqlite",
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<SqliteSubject>();
-     }},
+     },
+     /*has_inbox=*/true},
 #endif
 #ifdef WAITER_HAS_LIBPQ
     {"Postgres",
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<PostgresSubject>(/*has_bouncer=*/false);
-     }},
+     },
+     /*has_inbox=*/true},
     {"PgBouncer",
      []() -> std::unique_ptr<Subject> {
        return std::make_unique<PostgresSubject>(/*has_bouncer=*/true);
-     }},
+     },
+     /*has_inbox=*/true},
 #endif
 #ifdef WAITER_HAS_HIREDIS
     {"Redis",
@@ -202,11 +288,22 @@ inline constexpr auto kStoreKinds = std::to_array<StoreKind>({
 #endif
 });
 
+// The stores of this program's tests, by name. They are closed after the last
+// test.
+inline std::map<std::string, std::unique_ptr<Subject>>& Subjects() {
+  static auto& subjects = *new std::map<std::string, std::unique_ptr<Subject>>;
+  return subjects;
+}
+class SubjectsEnd final : public testing::Environment {
+ public:
+  void TearDown() override { Subjects().clear(); }
+};
+inline testing::Environment* const kSubjectsEnd =
+    testing::AddGlobalTestEnvironment(new SubjectsEnd);
+
 // Each test has its own space in the store, which all of them share.
 class WaitStoreTest : public testing::TestWithParam<StoreKind> {
  protected:
-  static void TearDownTestSuite() { Subjects().clear(); }
-
   void SetUp() override {
     std::unique_ptr<Subject>& subject = Subjects()[GetParam().name];
     if (subject == nullptr) subject = GetParam().make();
@@ -334,13 +431,6 @@ class WaitStoreTest : public testing::TestWithParam<StoreKind> {
 
   Subject* subject_ = nullptr;
   WaitPartition partition_;
-
- private:
-  static std::map<std::string, std::unique_ptr<Subject>>& Subjects() {
-    static auto& subjects =
-        *new std::map<std::string, std::unique_ptr<Subject>>;
-    return subjects;
-  }
 };
 
 }  // namespace waiter
