@@ -61,6 +61,25 @@ TEST(ClaimPacerTest, ReplyDecidesWhenToClaimAgain) {
   EXPECT_EQ(reply(std::nullopt, std::nullopt), seconds(1)) << "an error";
 }
 
+TEST(ClaimPacerTest, ClaimIsExpectedToFindAsManyAsTheLast) {
+  ClaimPacer pacer(100, 10);
+  pacer.Open(pacer.AddName({.max_held = 100, .partitions = 1}));
+  const ClaimPacer::Claim first = *pacer.Next(kNow);
+  EXPECT_EQ(first.expected, first.max_waits);
+  pacer.OnReply(first, 3, std::nullopt, 0, kNow);
+  EXPECT_EQ(pacer.Next(kNow + seconds(1))->expected, 3);
+}
+
+TEST(ClaimPacerTest, NameIsOpenedOnce) {
+  ClaimPacer pacer(100, 10);
+  const size_t name = pacer.AddName({.max_held = 100, .partitions = 1});
+  EXPECT_EQ(pacer.Next(kNow), std::nullopt);
+  pacer.Open(name);
+  pacer.OnReply(*pacer.Next(kNow), 0, std::nullopt, 0, kNow);
+  pacer.Open(name);
+  EXPECT_EQ(pacer.next_time(), kNow + milliseconds(250));
+}
+
 TEST(ClaimPacerTest, ReleaseOrBetterRankHastensAClaim) {
   ClaimPacer pacer(100, 10);
   pacer.Open(pacer.AddName({.max_held = 100, .partitions = 1}));
@@ -84,16 +103,144 @@ TEST(ClaimPacerTest, SleepingWaitsLeaveRoom) {
   const size_t name = pacer.AddName({.max_held = 75, .partitions = 1});
   const size_t small = pacer.AddName({.max_held = 2, .partitions = 1});
   for (int i = 0; i < 67; ++i) pacer.OnHeld(name);
+  for (int i = 0; i < 4; ++i) pacer.OnDue(name);
   EXPECT_FALSE(pacer.IsFull(name, false));
-  for (int i = 0; i < 5; ++i) pacer.OnDue(name);
+  pacer.OnDue(name);
   EXPECT_TRUE(pacer.IsFull(name, false)) << "many are due";
   EXPECT_FALSE(pacer.IsFull(name, true));
   pacer.OnHeld(small);
   EXPECT_FALSE(pacer.IsFull(small, false));
   pacer.OnHeld(small);
   EXPECT_TRUE(pacer.IsFull(small, false)) << "its own limit is met";
+  EXPECT_FALSE(pacer.IsFull(name, true));
   pacer.OnHeld(name);
   EXPECT_TRUE(pacer.IsFull(name, true)) << "an eighth is left free";
+
+  ClaimPacer large(1000, 1);
+  large.AddName({.max_held = 1000, .partitions = 1});
+  for (int i = 0; i < 989; ++i) large.OnHeld(0);
+  EXPECT_FALSE(large.IsFull(0, true));
+  large.OnHeld(0);
+  EXPECT_TRUE(large.IsFull(0, true)) << "ten batches are left free";
+}
+
+TEST(ClaimPacerTest, FullWorkerClaimsOnceThereIsRoom) {
+  ClaimPacer pacer(2, 10);
+  const size_t name = pacer.AddName({.max_held = 100, .partitions = 2});
+  pacer.Open(name);
+  const ClaimPacer::Claim claim = *pacer.Next(kNow);
+  EXPECT_EQ(claim.max_waits, 2);
+  EXPECT_EQ(pacer.Next(kNow), std::nullopt);
+  EXPECT_EQ(pacer.next_time(), MonotonicTime::max());
+  pacer.OnHeld(name);
+  pacer.OnReply(claim, 1, std::nullopt, 0, kNow);
+  EXPECT_EQ(pacer.Next(kNow)->max_waits, 1) << "the reply found less";
+  EXPECT_EQ(pacer.Next(kNow + seconds(1)), std::nullopt);
+  EXPECT_EQ(pacer.next_time(), MonotonicTime::max());
+  pacer.OnGone(name);
+  EXPECT_EQ(pacer.Next(kNow + seconds(1))->max_waits, 1);
+}
+
+// Drives a pacer with one name, of `partitions`.
+class OneName {
+ public:
+  OneName(int64_t claim_batch, size_t partitions, int64_t max_held = 1000)
+      : pacer_(1000, claim_batch) {
+    pacer_.Open(
+        pacer_.AddName({.max_held = max_held, .partitions = partitions}));
+  }
+
+  ClaimPacer& pacer() { return pacer_; }
+  int64_t max_due() const { return pacer_.max_due(0); }
+
+  void Due(int count) {
+    for (int i = 0; i < count; ++i) pacer_.OnDue(0);
+  }
+  void Poll(int count, nanoseconds queued = milliseconds(300)) {
+    for (int i = 0; i < count; ++i) pacer_.OnPolled(0, kNow - queued, kNow);
+  }
+  // Lets `count` waits be due and not polled, of which there are none.
+  void Grow(int64_t count) {
+    const int due = 1000;
+    Due(due);
+    int polls = 0;
+    for (; max_due() < count && polls < due; ++polls) Poll(1, seconds(0));
+    Poll(due - polls);
+    EXPECT_EQ(max_due(), count);
+  }
+  // Returns the partitions that are claimed from.
+  std::vector<size_t> Claims(MonotonicTime now = kNow) {
+    std::vector<size_t> partitions;
+    while (const auto claim = pacer_.Next(now)) {
+      partitions.push_back(claim->partition);
+    }
+    return partitions;
+  }
+
+ private:
+  ClaimPacer pacer_;
+};
+
+TEST(ClaimPacerTest, TimeInTheQueueDecidesHowManyWaitsMayBeDue) {
+  for (const auto& [queued, max_due] : {std::pair(249, 9), std::pair(250, 8),
+                                        std::pair(500, 8), std::pair(501, 7)}) {
+    OneName name(10, 1);
+    name.Due(8);
+    name.Poll(1, milliseconds(queued));
+    EXPECT_EQ(name.max_due(), max_due) << queued;
+  }
+}
+
+TEST(ClaimPacerTest, ClaimsAreBatchesOrHalfOfWhatMayBeDue) {
+  OneName few(10, 2);
+  few.Due(8);
+  few.Poll(1, milliseconds(501));
+  EXPECT_EQ(few.max_due(), 7);
+  EXPECT_THAT(few.Claims(), IsEmpty());
+  few.Poll(3);
+  EXPECT_EQ(few.pacer().next_time(), MonotonicTime::max()) << "4 are due";
+  few.Poll(1);
+  EXPECT_EQ(few.pacer().Next(kNow)->max_waits, 4);
+  EXPECT_THAT(few.Claims(), IsEmpty());
+
+  OneName many(2, 2);
+  many.Grow(12);
+  many.Due(11);
+  EXPECT_THAT(many.Claims(), IsEmpty());
+  many.Poll(1);
+  EXPECT_EQ(many.pacer().Next(kNow)->max_waits, 2);
+  EXPECT_THAT(many.Claims(), IsEmpty());
+
+  OneName one(1, 1);
+  one.Due(1);
+  EXPECT_THAT(one.Claims(), IsEmpty());
+  one.Poll(1);
+  EXPECT_THAT(one.Claims(), ElementsAre(0));
+}
+
+TEST(ClaimPacerTest, PartitionsThatAreDueForLongestGetTheRoomFirst) {
+  OneName name(2, 4);
+  name.Grow(12);
+  for (int due_ms : {40, 30, 20, 10}) {
+    name.pacer().OnReply(*name.pacer().Next(kNow), 0, milliseconds(due_ms), 0,
+                         kNow);
+  }
+  name.Due(12);
+  const MonotonicTime now = kNow + milliseconds(50);
+  EXPECT_THAT(name.Claims(now), IsEmpty());
+  name.Poll(12);
+  EXPECT_THAT(name.Claims(now), ElementsAre(3, 2, 1, 0));
+}
+
+TEST(ClaimPacerTest, PollsOfANameWithoutPlacesWakeNoPartition) {
+  OneName name(2, 1, 2);
+  for (int i = 0; i < 2; ++i) name.pacer().OnHeld(0);
+  name.Due(1);
+  EXPECT_THAT(name.Claims(), IsEmpty());
+  name.Poll(1);
+  EXPECT_EQ(name.pacer().next_time(), MonotonicTime::max());
+  name.pacer().OnGone(0);
+  EXPECT_THAT(name.Claims(), ElementsAre(0));
 }
 
 // Claims waits and polls them one by one. Returns the pacer's maximum number of
@@ -133,23 +280,34 @@ TEST(ClaimPacerTest, WaitsThatMayBeDueFollowTheTimeOfPolls) {
   const int64_t fast = MaxDueAfter(5000, milliseconds(1));
   EXPECT_GE(fast, 200);
   EXPECT_LE(fast, 600);
-  EXPECT_EQ(MaxDueAfter(5000, nanoseconds(0)), 2000);
+  EXPECT_EQ(MaxDueAfter(5000, nanoseconds(0)), 1500);
   EXPECT_EQ(MaxDueAfter(5000, nanoseconds(0), /*is_limited=*/true), 250);
 }
 
 TEST(ClaimPacerTest, RoomThatIsNotUsedIsGivenUp) {
-  ClaimPacer pacer(10'000, 250);
-  const size_t name = pacer.AddName({.max_held = 10'000, .partitions = 1});
-  pacer.Open(name);
-  for (int i = 0; i < 1000; ++i) pacer.OnDue(name);
-  for (int i = 0; i < 900; ++i) pacer.OnPolled(name, kNow, kNow);
-  EXPECT_GT(pacer.max_due(name), 100);
-  for (int i = 0; i < 100; ++i) pacer.OnPolled(name, kNow, kNow);
-  for (int i = 0; i < 40; ++i) {
-    const MonotonicTime now = kNow + seconds(i);
-    pacer.OnReply(*pacer.Next(now), 0, std::nullopt, 0, now);
-  }
-  EXPECT_EQ(pacer.max_due(name), 8);
+  const auto max_due_after = [](OneName& name, int64_t count,
+                                milliseconds time) {
+    const MonotonicTime now = kNow + time;
+    const ClaimPacer::Claim claim = *name.pacer().Next(now);
+    EXPECT_EQ(claim.max_waits, 10);
+    name.pacer().OnReply(claim, count, std::nullopt, 0, now);
+    return name.max_due();
+  };
+  OneName grown(10, 1);
+  grown.Grow(16);
+  EXPECT_EQ(max_due_after(grown, 0, milliseconds(999)), 16);
+
+  OneName name(10, 1);
+  name.Grow(16);
+  EXPECT_EQ(max_due_after(name, 4, milliseconds(1000)), 14) << "an eighth";
+  EXPECT_EQ(max_due_after(name, 4, milliseconds(1999)), 14);
+  EXPECT_EQ(max_due_after(name, 5, milliseconds(3000)), 14) << "half is used";
+  EXPECT_EQ(max_due_after(name, 4, milliseconds(4000)), 13);
+
+  OneName few(10, 1);
+  EXPECT_EQ(few.max_due(), 8);
+  few.pacer().OnReply(*few.pacer().Next(kNow), 0, std::nullopt, 0, kNow);
+  EXPECT_EQ(few.max_due(), 8) << "what each name has at first";
 }
 
 // Drives a pacer at random and compares it with its own counts.
@@ -243,9 +401,10 @@ class PacerModel {
       EXPECT_FALSE(in_flight_[claim->partition].has_value());
       const int64_t max_due = pacer_.max_due(owners_[claim->partition]);
       EXPECT_GE(max_due, 1);
-      EXPECT_LE(max_due, (name.options.is_limited ? 1 : 8) * batch_);
+      EXPECT_LE(max_due, (name.options.is_limited ? 1 : 6) * batch_);
       const int64_t left = max_due - name.due - name.expected;
-      EXPECT_GE(2 * left, max_due) << "small claims cost as much";
+      EXPECT_GE(left, std::min(batch_, (max_due + 1) / 2))
+          << "small claims cost as much";
       EXPECT_EQ(claim->max_waits,
                 std::min({batch_, left, max_held_ - held_ - requested_,
                           name.options.max_held - name.held - name.requested}));

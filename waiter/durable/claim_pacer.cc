@@ -27,7 +27,7 @@ constexpr nanoseconds kMinClaimGap = milliseconds(5);
 constexpr nanoseconds kFailedClaimGap = seconds(1);
 // Batches of waits that may be due and not polled. Fewer if they wait for a
 // limiter, as other workers may have more of the rate.
-constexpr int64_t kBatchesDue = 8;
+constexpr int64_t kBatchesDue = 6;
 constexpr int64_t kLimitedBatchesDue = 1;
 // How many waits may be due and not polled at first. The number falls if a wait
 // is in that queue for longer than `kMaxQueued`, and grows if it is for less
@@ -35,8 +35,6 @@ constexpr int64_t kLimitedBatchesDue = 1;
 constexpr int64_t kFirstMaxDue = 8;
 constexpr nanoseconds kMaxQueued = milliseconds(500);
 constexpr nanoseconds kUnusedGap = seconds(1);
-// Claims that start when there is room again. Their replies let others follow.
-constexpr int kClaimsOnRoom = 4;
 // The room that sleeping waits leave, in batches and as a fraction of all.
 constexpr int64_t kBatchesOfRoom = 10;
 constexpr int64_t kFractionOfRoom = 8;
@@ -69,14 +67,12 @@ void ClaimPacer::Open(size_t name) {
 // The partitions that are due for longest come first, as there may be room for
 // a few only.
 std::optional<ClaimPacer::Claim> ClaimPacer::Next(MonotonicTime now) {
-  while (now >= blocked_until_) {
+  while (!is_full_) {
     const std::optional<size_t> partition = timers_.Due(now);
     if (!partition.has_value()) return std::nullopt;
     const int64_t room = max_held_ - held_ - requested_;
     if (room <= 0) {
-      // Claims in flight may find less than they asked for.
-      blocked_until_ =
-          requested_ > 0 ? MonotonicTime::max() : now + kClaimGaps[0];
+      is_full_ = true;
       return std::nullopt;
     }
     NameState& name = NameOf(*partition);
@@ -86,7 +82,7 @@ std::optional<ClaimPacer::Claim> ClaimPacer::Next(MonotonicTime now) {
     const MonotonicTime time = timers_.At(*partition);
     timers_.Set(*partition, MonotonicTime::max());
     if (max_waits <= 0) {
-      name.parked.emplace_back(*partition, time);
+      name.parked.emplace(time, *partition);
       continue;
     }
     // Most claims find little; a first one may find anything.
@@ -95,6 +91,7 @@ std::optional<ClaimPacer::Claim> ClaimPacer::Next(MonotonicTime now) {
     requested_ += max_waits;
     name.requested += max_waits;
     name.expected += expected;
+    Unpark(name);
     return Claim{*partition, max_waits, expected};
   }
   return std::nullopt;
@@ -121,7 +118,7 @@ void ClaimPacer::OnReply(const Claim& claim, std::optional<int64_t> count,
     // Room that is not used is given up, as polls may have become slower.
     if (2 * *count < claim.max_waits && name.max_due > kFirstMaxDue &&
         now - name.last_change >= kUnusedGap) {
-      name.max_due -= std::max<int64_t>(1, name.max_due / 8);
+      name.max_due -= name.max_due / 8;
       name.last_change = now;
     }
   }
@@ -169,9 +166,9 @@ bool ClaimPacer::IsFull(size_t name, bool is_due) const {
          (!is_due && 2 * state.due > state.max_due);
 }
 
-int64_t ClaimPacer::RoomForDue(const NameState& name) {
+int64_t ClaimPacer::RoomForDue(const NameState& name) const {
   const int64_t left = name.max_due - name.due - name.expected;
-  return 2 * left >= name.max_due ? left : 0;
+  return left >= std::min(claim_batch_, (name.max_due + 1) / 2) ? left : 0;
 }
 
 void ClaimPacer::AdaptToQueue(NameState& name, nanoseconds queued,
@@ -186,13 +183,14 @@ void ClaimPacer::AdaptToQueue(NameState& name, nanoseconds queued,
   }
 }
 
+// Lets `Next` look for room for the first partition. If it finds room, the next
+// partition follows.
 void ClaimPacer::Unpark(NameState& name) {
-  blocked_until_ = {};
-  for (int i = 0; i < kClaimsOnRoom && !name.parked.empty(); ++i) {
-    const auto [partition, time] = name.parked.front();
-    name.parked.pop_front();
-    timers_.Set(partition, time);
-  }
+  is_full_ = false;
+  if (name.parked.empty()) return;
+  const auto [time, partition] = *name.parked.begin();
+  name.parked.erase(name.parked.begin());
+  timers_.Set(partition, time);
 }
 
 }  // namespace waiter::internal

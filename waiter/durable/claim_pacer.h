@@ -15,12 +15,11 @@
 #ifndef WAITER_DURABLE_CLAIM_PACER_H_
 #define WAITER_DURABLE_CLAIM_PACER_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,11 +33,13 @@ namespace waiter::internal {
 //     are at most `max_held`, for the worker and for each name.
 //   - An open partition is in exactly one place: due at a time, parked until
 //     its name has room, or claimed from.
-//   - Each claim is for at least half of the waits that the name may have due
-//     and not polled, unless a limit is lower: small claims cost as much as
-//     large ones.
+//   - Each claim is for a batch, or for half of the waits that the name may
+//   have
+//     due and not polled if that is less, unless a limit is lower: small claims
+//     cost as much as large ones.
 //   - That number follows the number of polls that the worker can make within
-//     half a second of a claim. The worker leaves other waits to other workers.
+//     half a second of a claim, and the window. The worker leaves other waits
+//     to other workers.
 class ClaimPacer {
  public:
   struct Name {
@@ -65,7 +66,7 @@ class ClaimPacer {
   std::optional<Claim> Next(MonotonicTime now);
   // When `Next` may return a claim, if nothing else happens.
   MonotonicTime next_time() const {
-    return std::max(timers_.Next(), blocked_until_);
+    return is_full_ ? MonotonicTime::max() : timers_.Next();
   }
   // A claim returned `count` waits, or failed: nullopt. `next_due_in` is the
   // time until the next wait of the partition is due, if the store knows it.
@@ -105,8 +106,8 @@ class ClaimPacer {
     int64_t due = 0;
     int64_t requested = 0;  // By claims in flight.
     int64_t expected = 0;   // From claims in flight.
-    // Due partitions that had to wait for room, and when they were due.
-    std::deque<std::pair<size_t, MonotonicTime>> parked = {};
+    // Due partitions that wait for room, by the time at which they were due.
+    std::set<std::pair<MonotonicTime, size_t>> parked = {};
   };
   struct Partition {
     size_t name;
@@ -114,7 +115,7 @@ class ClaimPacer {
   };
 
   // How many more waits may be claimed; zero if too few.
-  static int64_t RoomForDue(const NameState& name);
+  int64_t RoomForDue(const NameState& name) const;
   void AdaptToQueue(NameState& name, std::chrono::nanoseconds queued,
                     MonotonicTime now) const;
   void Unpark(NameState& name);
@@ -127,7 +128,7 @@ class ClaimPacer {
   std::vector<NameState> names_;
   std::vector<Partition> partitions_;
   PartitionTimers timers_;
-  MonotonicTime blocked_until_ = {};  // Set if the worker had no room.
+  bool is_full_ = false;  // The worker had no room.
   int64_t held_ = 0;
   int64_t requested_ = 0;
 };
