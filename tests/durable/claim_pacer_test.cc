@@ -191,6 +191,23 @@ TEST(ClaimPacerTest, TimeInTheQueueDecidesHowManyWaitsMayBeDue) {
   }
 }
 
+TEST(ClaimPacerTest, CallOfManyWaitsHasRoomForThemAndItsWindow) {
+  ClaimPacer pacer(1000, 250);
+  const size_t name =
+      pacer.AddName({.max_held = 1000, .max_batch = 100, .window = seconds(2)});
+  EXPECT_EQ(pacer.max_due(name), 100);
+  const size_t large = pacer.AddName({.max_held = 1000, .max_batch = 251});
+  EXPECT_EQ(pacer.max_due(large), 250) << "a claim's";
+  for (int i = 0; i < 100; ++i) pacer.OnDue(name);
+  pacer.OnPolled(name, kNow - milliseconds(2500), kNow);
+  EXPECT_EQ(pacer.max_due(name), 100);
+  pacer.OnDue(name);
+  pacer.OnPolled(name, kNow - milliseconds(2249), kNow);
+  EXPECT_EQ(pacer.max_due(name), 101);
+  pacer.OnPolled(name, kNow - milliseconds(2501), kNow);
+  EXPECT_EQ(pacer.max_due(name), 100);
+}
+
 TEST(ClaimPacerTest, ClaimsAreBatchesOrHalfOfWhatMayBeDue) {
   OneName few(10, 2);
   few.Due(8);

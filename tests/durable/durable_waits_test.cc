@@ -872,6 +872,22 @@ TEST(DurableBatchTest, OneCallAsksForAllThatAreDueWithinTheWindow) {
   EXPECT_THAT(world.deliveries, SizeIs(20));
 }
 
+TEST(DurableBatchTest, LongWindowDelaysNoClaims) {
+  DurableWorld world;
+  world.form = Form::kBatch;
+  world.batches = {.max_batch = 50, .window = absl::Seconds(2)};
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  std::vector<DurableRequest> requests(200);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].key = absl::StrCat(i);
+  }
+  world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
+  world.Run(absl::Seconds(1));
+  world.AddWorker();
+  world.Run(absl::Seconds(2));
+  EXPECT_THAT(world.calls, testing::ElementsAre(50, 50, 50, 50));
+}
+
 TEST(DurableBatchTest, WaitWhoseLeaseWasLostMeanwhileIsNotAskedFor) {
   DurableWorld world;
   world.form = Form::kBatch;

@@ -29,9 +29,9 @@ constexpr nanoseconds kFailedClaimGap = seconds(1);
 // limiter, as other workers may have more of the rate.
 constexpr int64_t kBatchesDue = 6;
 constexpr int64_t kLimitedBatchesDue = 1;
-// How many waits may be due and not polled at first. The number falls if a wait
-// is in that queue for longer than `kMaxQueued`, and grows if it is for less
-// than half of that.
+// How many waits may be due and not polled at first, or one call's. The number
+// falls if a wait is in that queue for longer than `kMaxQueued` after its
+// window, and grows if it is for less than half of that.
 constexpr int64_t kFirstMaxDue = 8;
 constexpr nanoseconds kMaxQueued = milliseconds(500);
 constexpr nanoseconds kUnusedGap = seconds(1);
@@ -47,9 +47,12 @@ nanoseconds ClaimGap(int64_t rank) {
 }  // namespace
 
 size_t ClaimPacer::AddName(const Name& name) {
+  const int64_t max_due =
+      std::min(std::max(kFirstMaxDue, name.max_batch), claim_batch_);
   names_.push_back({.options = name,
                     .first_partition = partitions_.size(),
-                    .max_due = std::min(kFirstMaxDue, claim_batch_)});
+                    .first_max_due = max_due,
+                    .max_due = max_due});
   partitions_.resize(partitions_.size() + name.partitions,
                      {.name = names_.size() - 1});
   timers_.Resize(partitions_.size());
@@ -116,7 +119,7 @@ void ClaimPacer::OnReply(const Claim& claim, std::optional<int64_t> count,
   if (count.has_value()) {
     partitions_[claim.partition].last_count = count;
     // Room that is not used is given up, as polls may have become slower.
-    if (2 * *count < claim.max_waits && name.max_due > kFirstMaxDue &&
+    if (2 * *count < claim.max_waits && name.max_due > name.first_max_due &&
         now - name.last_change >= kUnusedGap) {
       name.max_due -= name.max_due / 8;
       name.last_change = now;
@@ -140,7 +143,7 @@ void ClaimPacer::OnPolled(size_t name, MonotonicTime due_since,
                           MonotonicTime now) {
   NameState& state = names_[name];
   const bool had_room = RoomForDue(state) > 0;
-  AdaptToQueue(state, now - due_since, now);
+  AdaptToQueue(state, now - due_since - state.options.window, now);
   --state.due;
   if (!had_room && RoomForDue(state) > 0 && !state.parked.empty()) {
     Unpark(state);

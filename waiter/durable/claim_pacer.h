@@ -45,6 +45,10 @@ class ClaimPacer {
   struct Name {
     int64_t max_held = 0;
     bool is_limited = false;  // By a rate limiter.
+    // Waits that one call polls at most, and the time in which it waits for
+    // them.
+    int64_t max_batch = 1;
+    std::chrono::nanoseconds window = {};
     size_t partitions = 0;
   };
   struct Claim {
@@ -98,6 +102,7 @@ class ClaimPacer {
   struct NameState {
     Name options;
     size_t first_partition;
+    int64_t first_max_due;
     int64_t max_due;
     // When `max_due` grew, or was lowered because it was not used.
     MonotonicTime last_change = {};

@@ -88,10 +88,15 @@ absl::Status DurableWorker::Register(Registration::Spec spec) {
   if (!names_.try_emplace(text, std::move(owned)).second) {
     return absl::AlreadyExistsError(absl::StrCat(text, ": registered twice"));
   }
-  name.number =
-      pacer_.AddName({.max_held = name.registration->max_held(),
-                      .is_limited = name.registration->is_limited(),
-                      .partitions = static_cast<size_t>(options_.partitions)});
+  ClaimPacer::Name pace = {
+      .max_held = name.registration->max_held(),
+      .is_limited = name.registration->is_limited(),
+      .partitions = static_cast<size_t>(options_.partitions)};
+  if (const BatchOptions* const batches = name.registration->batches()) {
+    pace.max_batch = static_cast<int64_t>(batches->max_batch);
+    pace.window = absl::ToChronoNanoseconds(batches->window);
+  }
+  name.number = pacer_.AddName(pace);
   for (int i = 0; i < options_.partitions; ++i) {
     partitions_.push_back(
         {.name = name,

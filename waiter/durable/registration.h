@@ -83,6 +83,11 @@ class Registration {
   bool is_limited() const {
     return policy_->options().budgets.rate_limiter != nullptr;
   }
+  // Null if each call polls one wait.
+  const BatchOptions* batches() const {
+    const auto* const batches = std::get_if<DurableBatches>(&function_);
+    return batches == nullptr ? nullptr : &batches->options;
+  }
 
   // The beginning of a wait that no worker has polled: a token and the time of
   // its first poll or, if it ends immediately, an empty token and `report`.
