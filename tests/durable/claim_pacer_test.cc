@@ -159,7 +159,7 @@ class OneName {
   void Poll(int count, nanoseconds queued = milliseconds(300)) {
     for (int i = 0; i < count; ++i) pacer_.OnPolled(0, kNow - queued, kNow);
   }
-  // Lets `count` waits be due and not polled, of which there are none.
+  // Polls until `count` waits may be due. None is due then.
   void Grow(int64_t count) {
     const int due = 1000;
     Due(due);
@@ -633,6 +633,7 @@ TEST(MembershipTest, WorkersAgreeOnRanksAndFewChange) {
   }
   for (size_t i = 0; i < kPartitions; ++i) {
     std::vector<int64_t> ranks;
+    ranks.reserve(before.size());
     for (const auto& of_worker : before) ranks.push_back(of_worker[i]);
     std::sort(ranks.begin(), ranks.end());
     EXPECT_THAT(ranks, ElementsAre(0, 1, 2, 3)) << i;

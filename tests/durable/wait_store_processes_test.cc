@@ -116,7 +116,7 @@ class WaitInboxTest : public WaitStoreTest {
     if (!IsSkipped()) program_ = subject_->MakeProgram();
   }
 
-  // Lets the stores move rows of the name.
+  // After this, stores move rows of the name.
   void Open() {
     const auto count = AnswerOf<int64_t>([&](auto callback) {
       subject_->store()->Open(partition_.space, partition_.name, 1, callback);
