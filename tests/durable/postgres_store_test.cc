@@ -49,8 +49,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-constexpr int64_t kMinute = 60'000'000;
-
 // Options.
 
 TEST(PostgresOptionsTest, OptionsOutOfRangeAreRefusedByName) {
