@@ -193,19 +193,20 @@ TEST(ClaimPacerTest, TimeInTheQueueDecidesHowManyWaitsMayBeDue) {
 
 TEST(ClaimPacerTest, CallOfManyWaitsHasRoomForThemAndItsWindow) {
   ClaimPacer pacer(1000, 250);
-  const size_t name =
-      pacer.AddName({.max_held = 1000, .max_batch = 100, .window = seconds(2)});
-  EXPECT_EQ(pacer.max_due(name), 100);
-  const size_t large = pacer.AddName({.max_held = 1000, .max_batch = 251});
-  EXPECT_EQ(pacer.max_due(large), 250) << "a claim's";
-  for (int i = 0; i < 100; ++i) pacer.OnDue(name);
+  const size_t large = pacer.AddName({.max_held = 1000, .max_batch = 100});
+  EXPECT_EQ(pacer.max_due(large), 100);
+  const size_t larger = pacer.AddName({.max_held = 1000, .max_batch = 251});
+  EXPECT_EQ(pacer.max_due(larger), 250) << "a claim's";
+  const size_t name = pacer.AddName({.max_held = 1000, .window = seconds(2)});
+  EXPECT_EQ(pacer.max_due(name), 250) << "they wait for others";
+  for (int i = 0; i < 250; ++i) pacer.OnDue(name);
   pacer.OnPolled(name, kNow - milliseconds(2500), kNow);
-  EXPECT_EQ(pacer.max_due(name), 100);
+  EXPECT_EQ(pacer.max_due(name), 250);
   pacer.OnDue(name);
   pacer.OnPolled(name, kNow - milliseconds(2249), kNow);
-  EXPECT_EQ(pacer.max_due(name), 101);
+  EXPECT_EQ(pacer.max_due(name), 251);
   pacer.OnPolled(name, kNow - milliseconds(2501), kNow);
-  EXPECT_EQ(pacer.max_due(name), 100);
+  EXPECT_EQ(pacer.max_due(name), 250);
 }
 
 TEST(ClaimPacerTest, ClaimsAreBatchesOrHalfOfWhatMayBeDue) {

@@ -47,8 +47,11 @@ nanoseconds ClaimGap(int64_t rank) {
 }  // namespace
 
 size_t ClaimPacer::AddName(const Name& name) {
+  // Waits that wait for others in a window are no queue.
   const int64_t max_due =
-      std::min(std::max(kFirstMaxDue, name.max_batch), claim_batch_);
+      name.window > nanoseconds::zero()
+          ? claim_batch_
+          : std::min(std::max(kFirstMaxDue, name.max_batch), claim_batch_);
   names_.push_back({.options = name,
                     .first_partition = partitions_.size(),
                     .first_max_due = max_due,
