@@ -34,9 +34,8 @@ namespace waiter::internal {
 //   - An open partition is in exactly one place: due at a time, parked until
 //     its name has room, or claimed from.
 //   - Each claim is for a batch, or for half of the waits that the name may
-//   have
-//     due and not polled if that is less, unless a limit is lower: small claims
-//     cost as much as large ones.
+//     have due and not polled if that is less, unless a limit is lower: small
+//     claims cost as much as large ones.
 //   - That number follows the number of polls that the worker can make within
 //     half a second of a claim, and the window. The worker leaves other waits
 //     to other workers.
