@@ -340,6 +340,8 @@ class PacerModel {
       const ClaimPacer::Name options = {
           .max_held = absl::Uniform(gen_, 1, 60),
           .is_limited = absl::Bernoulli(gen_, 0.3),
+          .max_batch = absl::Uniform(gen_, 1, 20),
+          .window = milliseconds(absl::Uniform(gen_, 0, 3) * 300),
           .partitions = absl::Uniform<size_t>(gen_, 1, 5)};
       const size_t name = pacer_.AddName(options);
       EXPECT_EQ(name, names_.size());

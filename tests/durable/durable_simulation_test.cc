@@ -152,7 +152,7 @@ class Chaos {
       quiet = std::max(quiet, trouble.to);
     }
     world_.Run(quiet + history_.recovery - world_.clock.Elapsed());
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 24; ++i) {
       EnqueueOne();
       NotifyOne(AnyKey());
       world_.Run(Between(absl::Milliseconds(10), absl::Seconds(1)));

@@ -855,17 +855,20 @@ TEST(DurableAsyncTest, PollWithoutAnswerEndsAtTheDeadlineOrByACancel) {
   EXPECT_THAT(world.polls, SizeIs(2));
 }
 
+// Adds waits that are due before any worker looks for them.
+void EnqueueSome(DurableWorld& world, size_t count) {
+  std::vector<DurableRequest> requests(count);
+  for (size_t i = 0; i < count; ++i) requests[i].key = absl::StrCat(i);
+  world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
+  world.Run(absl::Seconds(1));
+}
+
 TEST(DurableBatchTest, OneCallAsksForAllThatAreDueWithinTheWindow) {
   DurableWorld world;
   world.form = Form::kBatch;
   world.batches = {.max_batch = 8, .window = absl::Milliseconds(500)};
   world.function = ReadyAt(world, absl::ZeroDuration());
-  std::vector<DurableRequest> requests(20);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    requests[i].key = absl::StrCat(i);
-  }
-  world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
-  world.Run(absl::Seconds(1));
+  EnqueueSome(world, 20);
   world.AddWorker();
   world.Run(absl::Seconds(2));
   EXPECT_THAT(world.calls, testing::ElementsAre(8, 8, 4));
@@ -877,15 +880,22 @@ TEST(DurableBatchTest, LongWindowDelaysNoClaims) {
   world.form = Form::kBatch;
   world.batches = {.max_batch = 50, .window = absl::Seconds(2)};
   world.function = ReadyAt(world, absl::ZeroDuration());
-  std::vector<DurableRequest> requests(200);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    requests[i].key = absl::StrCat(i);
-  }
-  world.client->EnqueueMany(DurableWorld::kName, requests, [](auto) {});
-  world.Run(absl::Seconds(1));
+  EnqueueSome(world, 200);
   world.AddWorker();
   world.Run(absl::Seconds(2));
   EXPECT_THAT(world.calls, testing::ElementsAre(50, 50, 50, 50));
+}
+
+TEST(DurableBatchTest, TimeInAWindowDoesNotMakePollsLookSlow) {
+  DurableWorld world;
+  world.form = Form::kBatch;
+  world.options.claim_batch = 50;
+  world.batches = {.max_batch = 1000, .window = absl::Seconds(2)};
+  world.function = ReadyAt(world, absl::ZeroDuration());
+  EnqueueSome(world, 200);
+  world.AddWorker();
+  world.Run(absl::Seconds(9));
+  EXPECT_THAT(world.deliveries, SizeIs(200));
 }
 
 TEST(DurableBatchTest, WaitWhoseLeaseWasLostMeanwhileIsNotAskedFor) {

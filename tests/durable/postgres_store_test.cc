@@ -35,8 +35,6 @@
 #include "waiter/durable/durable_record.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/store/postgres/postgres_values.h"
-#include "waiter/durable/worker.h"
-#include "waiter/poll.h"
 
 namespace waiter {
 namespace {

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -39,8 +38,6 @@
 #include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/store/sqlite/sqlite_clock.h"
-#include "waiter/durable/worker.h"
-#include "waiter/poll.h"
 
 namespace waiter::sqlite_store_test {
 namespace {

@@ -29,9 +29,10 @@ constexpr nanoseconds kFailedClaimGap = seconds(1);
 // limiter, as other workers may have more of the rate.
 constexpr int64_t kBatchesDue = 6;
 constexpr int64_t kLimitedBatchesDue = 1;
-// How many waits may be due and not polled at first, or one call's. The number
-// falls if a wait is in that queue for longer than `kMaxQueued` after its
-// window, and grows if it is for less than half of that.
+// How many waits may be due and not polled at first, unless one call polls
+// more. The number falls if a wait is in that queue for longer than
+// `kMaxQueued`, not counting its window, and grows if it is for less than half
+// of that.
 constexpr int64_t kFirstMaxDue = 8;
 constexpr nanoseconds kMaxQueued = milliseconds(500);
 constexpr nanoseconds kUnusedGap = seconds(1);
@@ -47,7 +48,7 @@ nanoseconds ClaimGap(int64_t rank) {
 }  // namespace
 
 size_t ClaimPacer::AddName(const Name& name) {
-  // Waits that wait for others in a window are no queue.
+  // Waits that a call collects in its window are no queue.
   const int64_t max_due =
       name.window > nanoseconds::zero()
           ? claim_batch_
@@ -148,9 +149,7 @@ void ClaimPacer::OnPolled(size_t name, MonotonicTime due_since,
   const bool had_room = RoomForDue(state) > 0;
   AdaptToQueue(state, now - due_since - state.options.window, now);
   --state.due;
-  if (!had_room && RoomForDue(state) > 0 && !state.parked.empty()) {
-    Unpark(state);
-  }
+  if (!had_room && RoomForDue(state) > 0) Unpark(state);
 }
 
 void ClaimPacer::OnReleased(size_t partition, MonotonicTime wake_up,

@@ -44,7 +44,7 @@ class ClaimPacer {
   struct Name {
     int64_t max_held = 0;
     bool is_limited = false;  // By a rate limiter.
-    // Waits that one call polls at most, and the time in which it waits for
+    // The most waits that one call polls, and the time in which it collects
     // them.
     int64_t max_batch = 1;
     std::chrono::nanoseconds window = {};
