@@ -94,8 +94,10 @@ class Chaos {
     world_.name_options.max_held =
         is_roomy_ ? 1000 : absl::Uniform(gen_, 1, 40);
     world_.handler = [this](const DurableResult&) {
-      return absl::Bernoulli(gen_, 0.2) ? absl::UnavailableError("busy")
-                                        : absl::OkStatus();
+      // Every result must be delivered before the run ends.
+      return !is_ending_ && absl::Bernoulli(gen_, 0.2)
+                 ? absl::UnavailableError("busy")
+                 : absl::OkStatus();
     };
     world_.wrap = [this](int worker, std::shared_ptr<WaitStore> store) {
       return std::make_shared<LoggedWaitStore>(
@@ -161,6 +163,7 @@ class Chaos {
       world_.Run(Between(absl::Milliseconds(10), absl::Seconds(1)));
       NotifyOne(LastPolled());
     }
+    is_ending_ = true;
     const absl::Duration limit = world_.clock.Elapsed() + absl::Minutes(15);
     while (!IsAtRest() && world_.clock.Elapsed() < limit) {
       world_.Run(absl::Seconds(2));
@@ -435,6 +438,7 @@ class Chaos {
   int keys_ = 0;
   bool is_roomy_ = false;
   bool healed_ = false;
+  bool is_ending_ = false;
   absl::Duration away_until_ = kNever;
   std::optional<WaitBook> snapshot_;
   absl::Duration snapshot_time_;
