@@ -27,9 +27,9 @@
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/json_expression.h"
-#include "cli/probes/http/text_regex.h"
 #include "cli/text/duration_text.h"
 #include "cli/text/read_file.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "cli/net/socket_address.h"
 #include "cli/probes/http/json_expression.h"
-#include "cli/probes/http/text_regex.h"
+#include "cli/text/text_regex.h"
 #include "waiter/interop/http.h"
 
 namespace waiter::cli {

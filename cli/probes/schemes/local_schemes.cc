@@ -25,7 +25,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/probes/host_port.h"
-#include "cli/probes/http/text_regex.h"
 #include "cli/probes/local/exec_probe.h"
 #include "cli/probes/local/file_probe.h"
 #include "cli/probes/local/log_probe.h"
@@ -41,6 +40,7 @@
 #include "cli/process/process.h"
 #include "cli/text/duration_text.h"
 #include "cli/text/percent.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 namespace {

@@ -18,8 +18,8 @@
 // Back references are an extension of some C libraries, whose time is not
 // bounded; they are refused.
 
-#ifndef WAITER_CLI_PROBES_HTTP_TEXT_REGEX_H_
-#define WAITER_CLI_PROBES_HTTP_TEXT_REGEX_H_
+#ifndef WAITER_CLI_TEXT_TEXT_REGEX_H_
+#define WAITER_CLI_TEXT_TEXT_REGEX_H_
 
 #include <regex.h>
 
@@ -51,4 +51,4 @@ class TextRegex {
 
 }  // namespace waiter::cli
 
-#endif  // WAITER_CLI_PROBES_HTTP_TEXT_REGEX_H_
+#endif  // WAITER_CLI_TEXT_TEXT_REGEX_H_

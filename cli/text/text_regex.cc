@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/probes/http/text_regex.h"
+#include "cli/text/text_regex.h"
 
 #include <regex.h>
 
