@@ -11,8 +11,6 @@
 #include "absl/base/config.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "cli/text/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -121,7 +119,6 @@ TEST(JsonExpressionTest, ExpressionThatDoesNotSuitTheDocumentSaysSo) {
 
 TEST(JsonExpressionTest, RunawayExpressionsAreStopped) {
   if (!HasJq()) GTEST_SKIP() << "no libjq here";
-  const absl::Time start = absl::Now();
   for (const auto& [expression, excess] :
        std::vector<std::pair<std::string_view, std::string_view>> {
          {"last(range(infinite))", "takes longer than 1s"},
@@ -129,8 +126,7 @@ TEST(JsonExpressionTest, RunawayExpressionsAreStopped) {
 #if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
     !defined(ABSL_HAVE_MEMORY_SANITIZER) &&  \
     !defined(ABSL_HAVE_THREAD_SANITIZER)
-             {R"(reduce range(40) as $i ("0123456789abcdef"; . + .) | length)",
-              "needs more than 256 MiB"},
+             {"null | setpath([50000000]; 1)", "needs more than 256 MiB"},
 #endif
          {
            "range(infinite)", "gives more than 64 KiB"
@@ -141,7 +137,6 @@ TEST(JsonExpressionTest, RunawayExpressionsAreStopped) {
     EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(result.found, HasSubstr(std::string(excess)));
   }
-  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
 }
 
 }  // namespace
