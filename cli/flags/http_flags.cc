@@ -43,7 +43,7 @@ constexpr size_t kMaxHeaders = size_t{1} << 20;
 // The longest registered method has 17 characters.
 constexpr size_t kLongestMethod = 64;
 
-constexpr std::array<std::string_view, 20> kNames = {"bearer",
+constexpr std::array<std::string_view, 21> kNames = {"bearer",
                                                      "method",
                                                      "header",
                                                      "data",
@@ -62,7 +62,8 @@ constexpr std::array<std::string_view, 20> kNames = {"bearer",
                                                      "netrc",
                                                      "long-poll",
                                                      "cert",
-                                                     "key"};
+                                                     "key",
+                                                     "http2"};
 
 // Returns whether `text` is a token (RFC 9110, 5.6.2): a method, or the name of
 // a header.
@@ -295,6 +296,7 @@ absl::Status ReadOption(std::string_view name, std::string_view text,
   if (name == "long-poll") return ReadLongPoll(text, options.long_poll);
   if (name == "insecure") options.verify = false;
   if (name == "no-redirect") options.follow_redirects = false;
+  if (name == "http2") options.http2 = true;
   return absl::OkStatus();
 }
 
@@ -363,6 +365,7 @@ void HttpFlags::AddTo(Flags& flags) {
             "let servers hold a request until there is news",
             reader("long-poll"));
   flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
+  flags.AddSwitch("http2", "require HTTP/2, also without TLS (h2c)", http2_);
   flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
   flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);
   flags.AddAlternatives({"insecure", "ca-file"});
@@ -387,6 +390,7 @@ absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,
   HttpOptions options = options_;
   options.verify = !insecure_;
   options.follow_redirects = !no_redirect_;
+  options.http2 = http2_;
   if (ipv4_) options.family = HttpOptions::Family::kIpv4;
   if (ipv6_) options.family = HttpOptions::Family::kIpv6;
   for (const Labelled& given : labelled_) {

@@ -36,7 +36,7 @@ class HttpFlags {
   // Adds --method, --header, --bearer, --data, --status, --body-regex, --json,
   // --expect-header, --not-ready-on, --fail-json, --fail-status,
   // --fail-body-regex, --print, --insecure, --ca-file, --netrc, --long-poll,
-  // --no-redirect, --ipv4 and --ipv6.
+  // --no-redirect, --http2, --ipv4 and --ipv6.
   void AddTo(Flags& flags);
 
   // Returns the options for the target that is called `label`, by the flags
@@ -79,6 +79,7 @@ class HttpFlags {
   std::vector<Labelled> labelled_;  // Valid.
   bool insecure_ = false;
   bool no_redirect_ = false;
+  bool http2_ = false;
   bool ipv4_ = false;
   bool ipv6_ = false;
 };

@@ -79,7 +79,7 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       easy_(curl.easy_init()),
       origin_(OriginOf(destination.url)),
       has_socket_(!destination.socket.empty()),
-      http2_(destination.http2),
+      http2_(destination.http2 || options_->http2),
       upgrades_(destination.upgrades) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);

@@ -61,18 +61,20 @@ class CurlClient final : public HttpClient {
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
 
-  absl::Status Check(const HttpDestination& destination) const override {
+  absl::Status Check(const HttpDestination& destination,
+                     const HttpOptions& options) const override {
     const std::string scheme = Part(destination.url, CURLUPART_SCHEME);
     if (scheme != "http" && scheme != "https") {
       return absl::InvalidArgumentError(
           "not a valid URL; write it as http://HOST[:PORT][/PATH]");
     }
     const int features = curl_.version_info(CURLVERSION_NOW)->features;
-    if (destination.http2 && (features & CURL_VERSION_HTTP2) == 0) {
+    if ((destination.http2 || options.http2) &&
+        (features & CURL_VERSION_HTTP2) == 0) {
       return absl::InvalidArgumentError(
-          "grpc targets need HTTP/2, which the libcurl.so.4 here was built "
-          "without: install another, or use exec:'grpc_health_probe "
-          "-addr=HOST:PORT'");
+          "grpc targets and --http2 need HTTP/2, which the libcurl.so.4 here "
+          "was built without: install another, or use "
+          "exec:'grpc_health_probe -addr=HOST:PORT'");
     }
     return absl::OkStatus();
   }

@@ -42,8 +42,7 @@ struct HttpDestination {
   // abstract one. Empty: the host is looked up.
   std::string socket = {};
 
-  // Whether the request is one of HTTP/2 from its first byte, as gRPC requires.
-  // Over TLS, the server may choose HTTP/1.1 nevertheless.
+  // As in `HttpOptions`; gRPC requires it.
   bool http2 = false;
 
   // Whether the request asks the server to leave HTTP. An answer of status 101
@@ -77,13 +76,14 @@ class HttpClient {
 
   virtual ~HttpClient() = default;
 
-  // Returns kInvalidArgument if `Start` cannot take `destination`. The message
+  // Returns kInvalidArgument if `Start` cannot take its arguments. The message
   // contains no password.
-  virtual absl::Status Check(const HttpDestination& destination) const = 0;
+  virtual absl::Status Check(const HttpDestination& destination,
+                             const HttpOptions& options) const = 0;
 
   // Starts a request, and calls `done` once, later and not inside this call,
   // unless the transfer is destroyed before. `done` may destroy the transfer.
-  // Requires `Check(destination).ok()`.
+  // Requires `Check(destination, *options).ok()`.
   virtual std::unique_ptr<HttpTransfer> Start(
       const HttpDestination& destination,
       std::shared_ptr<const HttpOptions> options, Done done) = 0;

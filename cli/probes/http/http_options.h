@@ -76,6 +76,10 @@ struct HttpOptions {
 
   bool follow_redirects = true;
 
+  // Whether an answer must be one of HTTP/2, which the client speaks from its
+  // first byte. Over TLS, the server chooses.
+  bool http2 = false;
+
   HttpLongPoll long_poll = {};
 
   using Family = AddressFamily;

@@ -104,7 +104,7 @@ class HttpProbe final : public Probe {
 absl::StatusOr<std::unique_ptr<Probe>> MakeHttpProbe(
     HttpClient& client, HttpDestination destination,
     std::shared_ptr<const HttpOptions> options, HttpJudge judge) {
-  if (absl::Status status = client.Check(destination); !status.ok()) {
+  if (absl::Status status = client.Check(destination, *options); !status.ok()) {
     return status;
   }
   return std::make_unique<HttpProbe>(client, std::move(destination),

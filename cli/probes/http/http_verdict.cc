@@ -331,7 +331,9 @@ Finding JudgeError(const HttpAnswer& answer) {
       break;
     case Error::kNone:
     case Error::kProtocol:
+      break;
     case Error::kNotHttp2:
+      finding.hint = "does it speak HTTP/2? If not, leave out --http2";
       break;
   }
   return finding;
@@ -342,6 +344,10 @@ Finding JudgeError(const HttpAnswer& answer) {
 Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
                   absl::Time now) {
   if (answer.error != HttpAnswer::Error::kNone) return JudgeError(answer);
+  if (options.http2 && !answer.is_http2) {
+    return {.status = PollStatus::kServerError,
+            .detail = absl::StrCat(StatusText(answer), ", not by HTTP/2")};
+  }
   using Reason = HttpVerdict::Reason;
   JsonBody json(answer);
   const HttpVerdict verdict =

@@ -91,7 +91,8 @@ class OperationProbe final : public Probe {
     ++requests_;
     const HttpRequest request = tracker_.Next();
     HttpDestination destination = {.url = request.url};
-    if (absl::Status status = client_.Check(destination); !status.ok()) {
+    if (absl::Status status = client_.Check(destination, *options_);
+        !status.ok()) {
       return TakeFailure({.status = PollStatus::kFailed,
                           .detail = std::string(status.message())},
                          /*was_sent=*/false);
@@ -117,6 +118,7 @@ class OperationProbe final : public Probe {
                     .client_key_pem = options_->client_key_pem,
                     .netrc_file = options_->netrc_file,
                     .follow_redirects = false,
+                    .http2 = options_->http2,
                     .family = options_->family});
     for (const auto& [name, value] : request.headers) {
       options->headers.push_back({.name = name, .value = value});
@@ -201,7 +203,7 @@ bool StartsOperation(const HttpOptions& options) {
 absl::StatusOr<std::unique_ptr<Probe>> MakeOperationProbe(
     HttpClient& client, const HttpDestination& destination,
     std::shared_ptr<const HttpOptions> options, OperationOptions operation) {
-  if (absl::Status status = client.Check(destination); !status.ok()) {
+  if (absl::Status status = client.Check(destination, *options); !status.ok()) {
     return status;
   }
   HttpOperationPlan plan = PlanOf(destination, options, std::move(operation));

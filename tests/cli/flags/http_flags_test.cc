@@ -76,6 +76,7 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
             "--print=.f",
             "--insecure",
             "--no-redirect",
+            "--http2",
             "--ipv4"});
   ASSERT_TRUE(options.ok()) << options.status();
 
@@ -103,6 +104,7 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   EXPECT_FALSE(options->not_ready_on.Contains(503));
   EXPECT_FALSE(options->verify);
   EXPECT_FALSE(options->follow_redirects);
+  EXPECT_TRUE(options->http2);
   EXPECT_EQ(options->family, HttpOptions::Family::kIpv4);
 
   EXPECT_EQ(Read({"--ipv6"})->family, HttpOptions::Family::kIpv6);
@@ -239,7 +241,7 @@ TEST(HttpFlagsTest, FlagWithoutATargetIsRefused) {
   for (const std::string_view flag :
        {"--method=PUT", "--data=a", "--status=200", "--body-regex=a",
         "--json=.a", "--expect-header=A=b", "--not-ready-on=401",
-        "--no-redirect"}) {
+        "--no-redirect", "--http2"}) {
     EXPECT_THAT(check(flag, {.grpc = {"a"}}),
                 HasSubstr("no target is http:// or https://"))
         << flag;

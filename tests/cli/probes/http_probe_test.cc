@@ -278,6 +278,11 @@ std::vector<Row> Behaviors() {
        "--no-redirect --status=302",
        kSuccess,
        "HTTP 302 Found"},
+      {"speaks no HTTP/2",
+       {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+       "--http2",
+       kServerError,
+       "connection closed without an HTTP/2 response"},
       {"redirects to a file",
        {"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n"
         "Content-Length: 0\r\n\r\n"},
