@@ -100,8 +100,10 @@ struct DnsTarget {
   // program finds them, including in /etc/hosts.
   std::string type = {};
 
-  // A value that an address or a record must have; empty if any will do.
+  // A value that an address or a record must have, or a regular expression
+  // that it must match; empty if any will do. At most one is set.
   std::string value = {};
+  std::string match = {};
 
   // The IPv4 address of the name server to ask, which requires a type. Empty:
   // the system's.

@@ -24,6 +24,7 @@
 #include "cli/probes/scheme.h"
 #include "cli/text/ascii_host.h"
 #include "cli/text/percent.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 
@@ -174,6 +175,13 @@ absl::Status ReadParameters(std::string_view rest, const Scheme& scheme,
     known->value = given.second;
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckMatch(std::string_view pattern) {
+  const absl::StatusOr<TextRegex> regex = TextRegex::Parse(pattern);
+  return regex.ok()
+             ? absl::OkStatus()
+             : Invalid(absl::StrCat("match: ", regex.status().message()));
 }
 
 }  // namespace waiter::cli

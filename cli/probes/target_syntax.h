@@ -94,6 +94,10 @@ absl::Status ReadParameters(std::string_view rest, const Scheme& scheme,
                             std::string& value,
                             absl::Span<Parameter> parameters);
 
+// Checks the value of the parameter `match`, a regular expression. An error
+// does not show it.
+absl::Status CheckMatch(std::string_view pattern);
+
 }  // namespace waiter::cli
 
 #endif  // WAITER_CLI_PROBES_TARGET_SYNTAX_H_

@@ -306,12 +306,13 @@ TEST_P(RealServersTest, KilledServerIsGone) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 }
 
-// A server and two of its URLs. It accepts the login of only one.
+// A server and two of its URLs. With a login, only one is ready.
 struct Login {
   std::string server;  // Name of one of `Servers`.
   std::string right;   // PORT means its port.
   std::string wrong;
   std::string_view refusal;
+  int code_without_login = 0;  // Of the second URL.
 };
 
 TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
@@ -328,7 +329,12 @@ TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
             "?target_session_attrs=read-write&pool_size=5",
             "postgres://waiter@127.0.0.1:PORT/postgres"
             "?target_session_attrs=standby",
-            "server is not in hot standby mode"}}) {
+            "server is not in hot standby mode"},
+           {"Postgres",
+            "postgres://waiter@127.0.0.1:PORT/postgres"
+            "?table=pg_catalog.pg_class",
+            "postgres://waiter@127.0.0.1:PORT/postgres?table=jobs",
+            "there is no such table", 2}}) {
     SCOPED_TRACE(login.right);
     const std::vector<Server> servers = Servers();
     const auto server = std::find_if(
@@ -354,7 +360,7 @@ TEST(RealLoginTest, UserOfTheUrlMustBeLetIn) {
     EXPECT_EQ(wrong.Wait(), 124);
     EXPECT_THAT(wrong.err(), HasSubstr(login.refusal));
     WaiterProcess without({at(login.wrong), "--timeout=0"});
-    EXPECT_EQ(without.Wait(), 0) << without.err();
+    EXPECT_EQ(without.Wait(), login.code_without_login) << without.err();
   }
 }
 

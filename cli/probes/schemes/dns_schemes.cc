@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,7 @@
 #include "cli/probes/target_syntax.h"
 #include "cli/text/ascii_host.h"
 #include "cli/text/percent.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 namespace {
@@ -61,8 +63,10 @@ absl::Status ReadNameServer(std::string_view text, const Scheme& scheme,
 absl::Status ParseDns(std::string_view rest, const Scheme& scheme,
                       Target& target) {
   DnsTarget& dns = target.what.emplace<DnsTarget>();
-  std::array<Parameter, 3> parameters = {
-      {{.name = "type"}, {.name = "value"}, {.name = "server"}}};
+  std::array<Parameter, 4> parameters = {{{.name = "type"},
+                                          {.name = "value"},
+                                          {.name = "server"},
+                                          {.name = "match"}}};
   if (absl::Status status =
           ReadParameters(rest, scheme, dns.name, absl::MakeSpan(parameters));
       !status.ok()) {
@@ -89,21 +93,34 @@ absl::Status ParseDns(std::string_view rest, const Scheme& scheme,
                                 absl::StrJoin(kDnsTypes, ", ")));
   }
   dns.value = PercentDecoded(parameters[1].value);
+  dns.match = PercentDecoded(parameters[3].value);
+  if (!dns.value.empty() && !dns.match.empty()) {
+    return InvalidForm("value and match exclude each other", scheme);
+  }
+  if (absl::Status status = CheckMatch(dns.match); !status.ok()) return status;
   return server.empty() ? absl::OkStatus()
                         : ReadNameServer(server, scheme, dns);
 }
 
 absl::StatusOr<std::unique_ptr<Probe>> MakeDns(const Target& target,
                                                ProbeFactory& factory) {
-  return std::make_unique<DnsProbe>(
-      factory.resolver(), std::get<DnsTarget>(target.what), factory.family());
+  const auto& dns = std::get<DnsTarget>(target.what);
+  std::optional<TextRegex> match;
+  if (!dns.match.empty()) {
+    absl::StatusOr<TextRegex> regex = TextRegex::Parse(dns.match);
+    if (!regex.ok()) return regex.status();
+    match = *std::move(regex);
+  }
+  return std::make_unique<DnsProbe>(factory.resolver(), dns, factory.family(),
+                                    std::move(match));
 }
 
 constexpr std::array<Scheme, 1> kDnsSchemes = {{
     {.name = "dns",
      .form = "`dns:NAME[?type=MX]`",
      .ready_when = "the name has an address, or a record of the type; "
-                   "`&value=mx.example.com` requires that record, and "
+                   "`&value=mx.example.com` requires that record, "
+                   "`&match=REGEX` one that matches, and "
                    "`&server=10.0.0.2[:53]` asks another name server",
      .brief = "dns:NAME",
      .example = "dns:example.com?type=MX",

@@ -83,10 +83,7 @@ absl::Status ParseLog(std::string_view rest, const Scheme& scheme,
   const std::string_view count =
       parameters[1].value.empty() ? "1" : parameters[1].value;
   if (match.empty()) return InvalidForm("match is missing", scheme);
-  if (const auto regex = TextRegex::Parse(match); !regex.ok()) {
-    return Invalid(
-        absl::StrCat("match=", match, ": ", regex.status().message()));
-  }
+  if (status = CheckMatch(match); !status.ok()) return status;
   int32_t lines = 0;
   if (!IsDigits(count) || !absl::SimpleAtoi(count, &lines) || lines < 1) {
     return InvalidForm(

@@ -44,6 +44,7 @@
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
 #include "cli/text/percent.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 namespace {
@@ -134,8 +135,14 @@ absl::Status ParseRedis(std::string_view rest, const Scheme& scheme,
   if (status.ok()) status = ReadLogin(*parts, scheme, server);
   if (!status.ok()) return status;
   const std::string_view cluster = server.Option("cluster");
-  return cluster.empty() || cluster == "ok" ? absl::OkStatus()
-                                            : Invalid("cluster must be ok");
+  if (!cluster.empty() && cluster != "ok") {
+    return Invalid("cluster must be ok");
+  }
+  const std::string_view match = server.Option("match");
+  if (!match.empty() && server.Option("key").empty()) {
+    return Invalid("match needs a key, as in ?key=NAME&match=REGEX");
+  }
+  return CheckMatch(match);
 }
 
 // A host that is a folder means the socket that PostgreSQL has there.
@@ -190,8 +197,13 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeRedis(const Target& target,
     who.user = server.user;
     who.password = server.password;
   }
-  const RedisChecks checks = {.cluster = !server.Option("cluster").empty(),
-                              .key = std::string(server.Option("key"))};
+  RedisChecks checks = {.cluster = !server.Option("cluster").empty(),
+                        .key = std::string(server.Option("key"))};
+  if (const std::string_view match = server.Option("match"); !match.empty()) {
+    absl::StatusOr<TextRegex> regex = TextRegex::Parse(match);
+    if (!regex.ok()) return regex.status();
+    checks.match = *std::move(regex);
+  }
   return MakeWith(target, factory,
                   [who, checks] { return NewRedisLogin(who, checks); });
 }
@@ -200,6 +212,9 @@ absl::StatusOr<std::unique_ptr<Probe>> MakePostgres(const Target& target,
                                                     ProbeFactory& factory) {
   const auto& server = std::get<ServerTarget>(target.what);
   if (factory.login()) return MakePostgresLogin(factory.calls(), server);
+  if (!server.Option("table").empty()) {
+    return Invalid("table= needs --login, as only a user sees tables");
+  }
   const std::string_view role = server.Option("target_session_attrs");
   const NewConversation conversation = role.empty() || role == "any"
                                            ? NewPostgresConversation
@@ -242,7 +257,8 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .form = "`redis://HOST[:6379][/DB][?key=NAME]`",
      .ready_when =
          "the server answers `PING`, has loaded its data and, with `key`, has "
-         "the key; `?cluster=ok` requires that its cluster is up",
+         "the key; `&match=REGEX` requires that its value matches, "
+         "`?cluster=ok` that its cluster is up",
      .example = "redis://localhost:6379",
      .port = 6379,
      .takes_driver = true,
@@ -258,7 +274,8 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .make = MakeWithoutTls},
     {.name = "postgres",
      .form = "`postgres://HOST[:5432][,HOST...]`",
-     .ready_when = "the server, or one of them, accepts logins",
+     .ready_when = "the server, or one of them, accepts logins; with "
+                   "`--login`, `/DB?table=NAME` requires that table",
      .example = "postgres://localhost:5432",
      .port = 5432,
      .takes_driver = true,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
 #include "cli/probes/wire/conversation.h"
+#include "cli/text/text_regex.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -56,27 +58,33 @@ bool Has(std::string_view record, std::string_view type,
 }  // namespace
 
 DnsProbe::DnsProbe(Resolver& resolver, const DnsTarget& target,
-                   AddressFamily family)
+                   AddressFamily family, std::optional<TextRegex> match)
     : resolver_(resolver),
       question_({.name = target.name,
                  .type = target.type,
                  .family = family,
                  .server = target.server,
                  .server_port = target.port}),
-      value_(target.value) {}
+      value_(target.value),
+      match_(std::move(match)) {}
+
+bool DnsProbe::Suits(const std::string& record) const {
+  if (match_.has_value()) return match_->Matches(record);
+  return value_.empty() || Has(record, question_.type, value_);
+}
 
 Finding DnsProbe::FromAnswer(const NameAnswer& answer) const {
   if (answer.status.ok()) {
     const std::string found = Excerpt(absl::StrJoin(answer.texts, ", "));
-    const bool is_there =
-        value_.empty() ||
-        std::any_of(answer.texts.begin(), answer.texts.end(),
-                    [this](const std::string& text) {
-                      return Has(text, question_.type, value_);
-                    });
-    if (is_there) return {.status = PollStatus::kSuccess, .detail = found};
-    return {.detail = absl::StrCat(found, ", and not ", Excerpt(value_)),
-            .absent = true};
+    if (std::any_of(answer.texts.begin(), answer.texts.end(),
+                    [this](const std::string& text) { return Suits(text); })) {
+      return {.status = PollStatus::kSuccess, .detail = found};
+    }
+    const std::string lack = match_.has_value()
+                                 ? absl::StrCat(", none of which matches ",
+                                                Excerpt(match_->pattern()))
+                                 : absl::StrCat(", and not ", Excerpt(value_));
+    return {.detail = absl::StrCat(found, lack), .absent = true};
   }
   const bool is_absent = absl::IsNotFound(answer.status);
   return {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Checks whether a name has records, or one of a certain value:
+// Checks whether a name has records, or one of a certain value or form:
 //
 //   waiter::cli::DnsProbe probe(resolver,
 //                               {.name = "example.com", .type = "MX"});
@@ -9,6 +9,7 @@
 #ifndef WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
 #define WAITER_CLI_PROBES_SOCKET_DNS_PROBE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -17,6 +18,7 @@
 #include "cli/net/socket_address.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/target.h"
+#include "cli/text/text_regex.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -26,9 +28,10 @@ namespace waiter::cli {
 class DnsProbe : public Probe {
  public:
   // The resolver must outlive this. `family` applies if the target names no
-  // type of records.
+  // type of records. `match` is the target's, parsed.
   DnsProbe(Resolver& resolver, const DnsTarget& target,
-           AddressFamily family = AddressFamily::kAny);
+           AddressFamily family = AddressFamily::kAny,
+           std::optional<TextRegex> match = std::nullopt);
 
   void Start(const PollContext& context, Done done) override;
   void TimeOut(absl::Duration timeout) override;
@@ -36,6 +39,7 @@ class DnsProbe : public Probe {
 
  private:
   Finding FromAnswer(const NameAnswer& answer) const;
+  bool Suits(const std::string& record) const;
 
   // Returns the servers that are asked, for messages.
   std::string Servers() const;
@@ -45,6 +49,7 @@ class DnsProbe : public Probe {
   Resolver& resolver_;
   const NameQuestion question_;
   const std::string value_;  // Empty if any will do.
+  const std::optional<TextRegex> match_;
   Done done_;
   Resolver::Request request_;
 };

@@ -27,6 +27,7 @@
 
 // As libpq-fe.h declares them.
 struct pg_conn;
+struct pg_result;
 
 namespace waiter::cli {
 namespace {
@@ -50,6 +51,13 @@ struct Pq {
   char* (*error_message)(const pg_conn*);
   char* (*host)(const pg_conn*);
   char* (*port)(const pg_conn*);
+  pg_result* (*exec_params)(pg_conn*, const char* command, int count,
+                            const unsigned int* types, const char* const*,
+                            const int* lengths, const int* formats,
+                            int result_format);
+  int (*result_status)(const pg_result*);
+  int (*getisnull)(const pg_result*, int row, int column);
+  void (*clear)(pg_result*);
   void (*finish)(pg_conn*);
 };
 
@@ -61,6 +69,10 @@ bool FindPq(void* library, Pq& pq) {
          FindSymbol(library, "PQerrorMessage", pq.error_message) &&
          FindSymbol(library, "PQhost", pq.host) &&
          FindSymbol(library, "PQport", pq.port) &&
+         FindSymbol(library, "PQexecParams", pq.exec_params) &&
+         FindSymbol(library, "PQresultStatus", pq.result_status) &&
+         FindSymbol(library, "PQgetisnull", pq.getisnull) &&
+         FindSymbol(library, "PQclear", pq.clear) &&
          FindSymbol(library, "PQfinish", pq.finish);
 }
 
@@ -87,10 +99,34 @@ Finding Refused(std::string_view message) {
   return finding;
 }
 
-Finding LogIn(const Pq& pq, const Options& options, std::string_view note) {
+// Returns whether the table exists. An invalid name is an error of the server.
+Finding FindTable(const Pq& pq, pg_conn* connection, const std::string& table) {
+  const char* const name = table.c_str();
+  const std::unique_ptr<pg_result, void (*)(pg_result*)> result(
+      pq.exec_params(connection, "SELECT to_regclass($1)", 1, nullptr, &name,
+                     nullptr, nullptr, 0),
+      pq.clear);
+  constexpr int kTuplesOk = 2;
+  if (pq.result_status(result.get()) != kTuplesOk) {
+    return Refused(pq.error_message(connection));
+  }
+  if (pq.getisnull(result.get(), 0, 0) != 0) {
+    return {.detail = "there is no such table", .unmet = true};
+  }
+  return {.status = PollStatus::kSuccess, .detail = "the table exists"};
+}
+
+// What a login needs.
+struct PostgresLogin {
+  Options options = {};
+  std::string table = {};  // Must exist; empty if none must.
+  std::string note = {};   // Follows each detail.
+};
+
+Finding LogIn(const Pq& pq, const PostgresLogin& login) {
   std::vector<const char*> keywords;
   std::vector<const char*> values;
-  for (const auto& [keyword, value] : options) {
+  for (const auto& [keyword, value] : login.options) {
     keywords.push_back(keyword.c_str());
     values.push_back(value.c_str());
   }
@@ -99,30 +135,30 @@ Finding LogIn(const Pq& pq, const Options& options, std::string_view note) {
   const std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
       pq.connectdb_params(keywords.data(), values.data(), 0), pq.finish);
   constexpr int kOk = 0;
+  Finding finding;
   if (pq.status(connection.get()) != kOk) {
-    Finding finding = Refused(pq.error_message(connection.get()));
-    absl::StrAppend(&finding.detail, note);
-    return finding;
+    finding = Refused(pq.error_message(connection.get()));
+  } else if (!login.table.empty()) {
+    finding = FindTable(pq, connection.get(), login.table);
+  } else {
+    finding = {.status = PollStatus::kSuccess,
+               .detail = absl::StrCat("PostgreSQL accepts the login at ",
+                                      pq.host(connection.get()), ":",
+                                      pq.port(connection.get()))};
   }
-  return {.status = PollStatus::kSuccess,
-          .detail = absl::StrCat("PostgreSQL accepts the login at ",
-                                 pq.host(connection.get()), ":",
-                                 pq.port(connection.get()), note)};
+  absl::StrAppend(&finding.detail, login.note);
+  return finding;
 }
 
 class PostgresLoginProbe : public BlockingProbe {
  public:
-  PostgresLoginProbe(BlockingCalls& calls, const Pq& pq, Options options,
-                     std::string note)
-      : BlockingProbe(calls),
-        pq_(pq),
-        options_(std::move(options)),
-        note_(std::move(note)) {}
+  PostgresLoginProbe(BlockingCalls& calls, const Pq& pq, PostgresLogin login)
+      : BlockingProbe(calls), pq_(pq), login_(std::move(login)) {}
 
  private:
   std::function<Judge()> NewRead() override {
-    return [pq = pq_, options = options_, note = note_]() -> Judge {
-      return [found = LogIn(pq, options, note)] { return found; };
+    return [pq = pq_, login = login_]() -> Judge {
+      return [found = LogIn(pq, login)] { return found; };
     };
   }
 
@@ -133,12 +169,11 @@ class PostgresLoginProbe : public BlockingProbe {
   }
 
   const Pq pq_;
-  const Options options_;
-  const std::string note_;
+  const PostgresLogin login_;
 };
 
 // Returns the options of the URL that libpq knows, and adds the others to
-// `ignored`.
+// `ignored`, except `table`.
 Options OptionsOf(const ServerTarget& server, const Pq& pq,
                   std::vector<std::string>& ignored) {
   Options options = {
@@ -155,6 +190,7 @@ Options OptionsOf(const ServerTarget& server, const Pq& pq,
   }
   PqOption* const known = pq.conndefaults();
   for (const auto& [name, value] : server.options) {
+    if (name == "table") continue;
     const PqOption* option = known;
     while (option != nullptr && option->keyword != nullptr &&
            name != option->keyword) {
@@ -181,12 +217,12 @@ absl::StatusOr<std::unique_ptr<Probe>> MakePostgresLogin(
       OpenLibrary<Pq>("libpq.so.5", FindPq, kMissing, kMissing));
   if (!pq->ok()) return pq->status();
   std::vector<std::string> ignored;
-  Options options = OptionsOf(server, **pq, ignored);
-  return std::make_unique<PostgresLoginProbe>(
-      calls, **pq, std::move(options),
-      ignored.empty()
-          ? ""
-          : absl::StrCat(" (ignored: ", absl::StrJoin(ignored, ", "), ")"));
+  PostgresLogin login = {.options = OptionsOf(server, **pq, ignored),
+                         .table = std::string(server.Option("table"))};
+  if (!ignored.empty()) {
+    login.note = absl::StrCat(" (ignored: ", absl::StrJoin(ignored, ", "), ")");
+  }
+  return std::make_unique<PostgresLoginProbe>(calls, **pq, std::move(login));
 }
 
 }  // namespace waiter::cli

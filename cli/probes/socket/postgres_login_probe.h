@@ -20,8 +20,9 @@
 namespace waiter::cli {
 
 // `calls` must outlive the probe. A login that is refused is not ready, as the
-// user may still be created. Options that libpq does not know, because they
-// are for drivers, are named and ignored. kInvalidArgument without libpq.
+// user may still be created. The option `table` names a table that must exist.
+// Options that libpq does not know, because they are for drivers, are named and
+// ignored. kInvalidArgument without libpq.
 absl::StatusOr<std::unique_ptr<Probe>> MakePostgresLogin(
     BlockingCalls& calls, const ServerTarget& server);
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/probes/probe.h"
 #include "cli/probes/wire/conversation.h"
+#include "cli/text/text_regex.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli {
@@ -25,7 +27,7 @@ namespace {
 // Longer lines are not answers to PING.
 constexpr size_t kLongestRedisLine = 4096;
 
-// Longer texts do not describe a cluster.
+// Longer texts do not describe a cluster, and of values this much is read.
 constexpr size_t kLongestText = 16'384;
 
 struct ErrorMeaning {
@@ -35,7 +37,7 @@ struct ErrorMeaning {
 
 // An error begins with a word in capitals:
 // https://redis.io/docs/latest/develop/reference/protocol-spec#simple-errors
-constexpr std::array<ErrorMeaning, 8> kErrors = {{
+constexpr std::array<ErrorMeaning, 9> kErrors = {{
     {"NOAUTH ", PollStatus::kSuccess},
     {"NOPERM ", PollStatus::kSuccess},
     {"DENIED ", PollStatus::kSuccess},
@@ -43,6 +45,7 @@ constexpr std::array<ErrorMeaning, 8> kErrors = {{
     {"MASTERDOWN ", PollStatus::kNotReady},
     {"CLUSTERDOWN ", PollStatus::kNotReady},
     {"BUSY ", PollStatus::kNotReady},
+    {"WRONGTYPE ", PollStatus::kNotReady},
     {"ERR max number of clients", PollStatus::kThrottled},
 }};
 
@@ -68,7 +71,8 @@ struct Reply {
 
 class RedisConversation : public Conversation {
  public:
-  RedisConversation(const Login& login, const RedisChecks& checks) {
+  RedisConversation(const Login& login, const RedisChecks& checks)
+      : match_(checks.match) {
     if (!login.password.empty()) {
       std::vector<std::string_view> words = {"AUTH", login.password};
       if (!login.user.empty()) words.insert(words.begin() + 1, login.user);
@@ -86,6 +90,9 @@ class RedisConversation : public Conversation {
     }
     Ask(&RedisConversation::OnExists, "answer to EXISTS",
         Command({"EXISTS", checks.key}));
+    if (!match_.has_value()) return;
+    Ask(&RedisConversation::OnValue, "answer to GETRANGE",
+        Command({"GETRANGE", checks.key, "0", absl::StrCat(kLongestText - 1)}));
   }
 
   std::string Opening() override { return opening_; }
@@ -201,6 +208,17 @@ class RedisConversation : public Conversation {
     return {};
   }
 
+  Step OnValue(const Reply& reply) {
+    if (reply.type == '-') return Refused(reply);
+    if (reply.type != '$') return {.is_foreign = true};
+    if (match_->Matches(reply.text)) {
+      good_.detail = "the key's value matches";
+      return {};
+    }
+    return {.finding = Finding{.detail = "the key's value does not match",
+                               .unmet = true}};
+  }
+
   // Judges an error that answers a check: the check does not hold.
   static Step Refused(const Reply& reply) {
     Finding finding = FromError(reply.text);
@@ -223,6 +241,7 @@ class RedisConversation : public Conversation {
             .detail = absl::StrCat("Redis answers: ", Excerpt(line))};
   }
 
+  const std::optional<TextRegex> match_;
   std::string opening_;
   std::deque<Pending> pending_;  // Without an answer.
   Finding good_;                 // The result if nothing else is wrong.

@@ -7,9 +7,11 @@
 #define WAITER_CLI_PROBES_WIRE_REDIS_CONVERSATION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/probes/wire/conversation.h"
+#include "cli/text/text_regex.h"
 
 namespace waiter::cli {
 
@@ -22,6 +24,10 @@ std::unique_ptr<Conversation> NewRedisConversation();
 struct RedisChecks {
   bool cluster = false;  // Whether the cluster must be up.
   std::string key = {};  // A key that must exist; empty if none must.
+
+  // What the first 16 KiB of the key's string must match. Its value may be a
+  // secret, so no message shows it.
+  std::optional<TextRegex> match = std::nullopt;
 };
 
 // Sends AUTH before PING, if there is a password. A user or password that the

@@ -28,6 +28,7 @@
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
 #include "cli/probes/wire/systemd_conversation.h"
+#include "cli/text/text_regex.h"
 #include "gtest/gtest.h"
 #include "waiter/poll.h"
 
@@ -216,6 +217,10 @@ std::unique_ptr<Conversation> RedisKey() {
   return NewRedisLogin({.database = "3"}, {.key = "a b"});
 }
 
+std::unique_ptr<Conversation> RedisValue() {
+  return NewRedisLogin({}, {.key = "a", .match = *TextRegex::Parse("^up$")});
+}
+
 std::vector<Case> Cases() {
   using enum PollStatus;
   const std::string redis_login =
@@ -224,6 +229,9 @@ std::vector<Case> Cases() {
   const std::string key =
       "PING\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
       "*2\r\n$6\r\nEXISTS\r\n$3\r\na b\r\n";
+  const std::string value =
+      "PING\r\n*2\r\n$6\r\nEXISTS\r\n$1\r\na\r\n"
+      "*4\r\n$8\r\nGETRANGE\r\n$1\r\na\r\n$1\r\n0\r\n$5\r\n16383\r\n";
   const std::string amqp = Bytes("AMQP\0\0\x09\1");
   const std::string mqtt = Bytes("\x10\x0c\0\4MQTT\4\2\0\x3c\0\0");
   const std::string kafka = Bytes("\0\0\0\x10\0\x12\0\0wait\0\6waiter");
@@ -293,6 +301,18 @@ std::vector<Case> Cases() {
        "the key exists"},
       {"Redis has no such key", RedisKey, key, "+PONG\r\n+OK\r\n:0\r\n",
        kNotReady, "there is no such key"},
+      {"Redis's key has the value", RedisValue, value,
+       "+PONG\r\n:1\r\n$6\r\nno\r\nup\r\n", kSuccess,
+       "the key's value matches"},
+      {"Redis's key has another value", RedisValue, value,
+       "+PONG\r\n:1\r\n$6\r\nsecret\r\n", kNotReady,
+       "the key's value does not match"},
+      {"Redis's key has expired", RedisValue, value,
+       "+PONG\r\n:1\r\n$0\r\n\r\n", kNotReady,
+       "the key's value does not match"},
+      {"Redis's key is a list", RedisValue, value,
+       "+PONG\r\n:1\r\n-WRONGTYPE Operation against a key\r\n", kNotReady,
+       "Redis answers: WRONGTYPE Operation against a key"},
       {"Redis has no such database", RedisKey, key,
        "+PONG\r\n-ERR DB index is out of range\r\n", kServerError,
        "Redis answers: ERR DB index is out of range"},

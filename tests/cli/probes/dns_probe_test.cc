@@ -212,11 +212,13 @@ class DnsProbeTest : public testing::Test {
                   const std::vector<std::string>& records) {
     const NameServer server(loop_, code, records);
     Resolver resolver(calls_);
-    DnsProbe probe(resolver, {.name = "a.test.",
-                              .type = type,
-                              .value = value,
-                              .server = "127.0.0.1",
-                              .port = server.port()});
+    DnsProbe probe(resolver,
+                   {.name = "a.test.",
+                    .type = type,
+                    .value = value,
+                    .server = "127.0.0.1",
+                    .port = server.port()},
+                   AddressFamily::kAny, match_);
     found_.reset();
     probe.Start({}, [this](Finding finding) { found_ = std::move(finding); });
     EXPECT_TRUE(RunUntil(loop_, [&] { return found_.has_value(); }));
@@ -225,6 +227,7 @@ class DnsProbeTest : public testing::Test {
 
   EventLoop loop_;
   BlockingCalls calls_{loop_};
+  std::optional<TextRegex> match_;
   std::optional<Finding> found_;
 };
 
@@ -285,6 +288,23 @@ TEST_F(DnsProbeTest, RecordMayHaveToHaveAValue) {
   EXPECT_EQ(found_->detail, "10.0.0.1, 10.0.0.2, and not 10.0.0.9");
   PollFor("10.0.0.2", "A", 0, two);
   EXPECT_EQ(found_->status, PollStatus::kSuccess);
+}
+
+TEST_F(DnsProbeTest, RecordMayHaveToMatch) {
+  const std::vector<std::string> two = {
+      Record(15, Number(10) + Name("a.mx.test")),
+      Record(15, Number(20) + Name("b.mx.test"))};
+  match_ = *TextRegex::Parse("^20 .*[.]mx[.]test$");
+  Poll(0, two);
+  EXPECT_EQ(found_->status, PollStatus::kSuccess);
+  EXPECT_EQ(found_->detail, "10 a.mx.test, 20 b.mx.test");
+
+  match_ = *TextRegex::Parse("^mx[.]");
+  Poll(0, two);
+  EXPECT_EQ(found_->status, PollStatus::kNotReady);
+  EXPECT_EQ(found_->detail,
+            "10 a.mx.test, 20 b.mx.test, none of which matches ^mx[.]");
+  EXPECT_TRUE(found_->absent);
 }
 
 TEST_F(DnsProbeTest, AddressMayHaveToHaveAValue) {

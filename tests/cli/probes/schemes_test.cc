@@ -231,7 +231,7 @@ TEST(NewSchemesTest, ErrorSaysHowToWriteTheTarget) {
            {"log:a",
             "match is missing; write it as log:app.log?match=ready&count=2"},
            {"log:?match=a", "the path is missing"},
-           {"log:a?match=(", "match=(: not a regular expression"},
+           {"log:a?match=(", "match: not a regular expression"},
            {"log:a?match=a&count=0", "count=0: it must be from 1 to"},
            {"log:a?find=b",
             "unknown parameter \"find\", only match, count are"},

@@ -437,13 +437,15 @@ std::vector<std::pair<std::string_view, std::string>> WrongTargets() {
        "type is given twice; write it as dns:example.com?type=MX"},
       {"dns:h?value=",
        "value has no value; write it as dns:example.com?type=MX"},
+      {"dns:h?value=a&match=a",
+       "value and match exclude each other; write it as "
+       "dns:example.com?type=MX"},
       {"dns:h?type=B",
        "unknown type B; the types are: A, AAAA, CAA, CNAME, MX, NS, PTR, SOA, "
        "SRV, TXT"},
       {"dns:h?kind=A",
-       "unknown parameter \"kind\", only type, value, server are known; "
-       "write it as "
-       "dns:example.com?type=MX"},
+       "unknown parameter \"kind\", only type, value, server, match are known; "
+       "write it as dns:example.com?type=MX"},
       {"pid:0",
        "the process ID must be from 1 to 2147483647; write it as pid:4711"},
       {"pid:2147483648",
