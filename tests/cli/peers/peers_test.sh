@@ -30,6 +30,7 @@
 #   GRPC                       port of a server with the health service of gRPC; answer_grpc in servers.py has the names
 #   REDIS, EMPTY_REDIS, POSTGRES, MYSQL, AMQP, KAFKA, MONGODB   ports of servers that know the first answer of the protocol
 #   DNS                        a port of UDP where a name server knows one record of each type for every name
+#   NODE                       Node.js
 #   DIR                        a fresh folder, where the command starts
 set -uo pipefail
 
@@ -98,7 +99,7 @@ check_row() {
 check_servers() {
   local name
   wrong=''
-  for name in PORT6 OPEN6 HTTPS; do
+  for name in PORT6 OPEN6 HTTPS NODE; do
     [[ $1 != *"\$$name"* || -n ${!name} ]] || wrong+="no $name here"
   done
 }
@@ -123,6 +124,7 @@ await "$work/addresses" || die 'the servers do not start'
 set -a
 # shellcheck disable=SC1091
 . "$work/addresses"
+NODE=$(command -v node)
 set +a
 
 total_failed=0 total_run=0 unreadable=0 row=0

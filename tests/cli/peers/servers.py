@@ -226,7 +226,7 @@ def mysql_packet(number, text):
 
 
 # The shortest answers that each protocol knows.
-REDIS = b"+PONG\r\n:1\r\n"  # Also that a key exists.
+REDIS = b"+PONG\r\n:1\r\n$5\r\nready\r\n"  # Also that a key exists, and its value.
 REDIS_WITHOUT_KEYS = b"+PONG\r\n:0\r\n"
 POSTGRES = b"R\0\0\0\x08\0\0\0\x03"
 MYSQL = mysql_packet(0, b"\x0a8.0.36\0\x08\0\0\0abcdefgh\0\xff\xf7\xff\x02\0\xff\xc1\x15" + bytes(10)
