@@ -116,7 +116,7 @@ Finding FindTable(const Pq& pq, pg_conn* connection, const std::string& table) {
   return {.status = PollStatus::kSuccess, .detail = "the table exists"};
 }
 
-// What a login needs.
+// A login and its condition.
 struct PostgresLogin {
   Options options = {};
   std::string table = {};  // Must exist; empty if none must.

@@ -25,8 +25,8 @@ struct RedisChecks {
   bool cluster = false;  // Whether the cluster must be up.
   std::string key = {};  // A key that must exist; empty if none must.
 
-  // What the first 16 KiB of the key's string must match. Its value may be a
-  // secret, so no message shows it.
+  // Must match the first 16 KiB of the key's value, which may be a secret and
+  // is not shown.
   std::optional<TextRegex> match = std::nullopt;
 };
 
