@@ -1,12 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The main function of `waiter-page`, which reads a JSON array of charts with
+// The main function of `waiter-page`, which reads a JSON object of charts with
 // their data and writes a self-contained HTML page that draws them. The flag
 // --html of `waiter plan` and others runs it. It is its own program because it
 // contains the drawing library.
 //
-//   [{"chart": "fleet", "data": {"seconds": [...]}}, ...]
+//   {"command": "waiter simulate fleet",
+//    "charts": [{"chart": "fleet", "data": {"seconds": [...]}}, ...]}
 
 #include <iostream>
 #include <sstream>
@@ -21,34 +22,33 @@ namespace {
 
 constexpr int kBadInput = 2;
 
-void WritePage(const std::string& charts, std::ostream& out) {
+void WritePage(const std::string& input, std::ostream& out) {
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
          "<meta charset=\"utf-8\">\n<title>Waiter</title>\n"
-         "<link rel=\"icon\" href=\"data:,\">\n"
-         "<style>body { font-family: sans-serif; margin: 1.5em; }\n"
-         "figure { margin: 0 0 2.5em 0; }</style>\n"
-         "<!-- Vega:\n"
+         "<meta name=\"viewport\" content=\"width=device-width\">\n"
+         "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
+      << waiter::charts::kPageStyle << "</style>\n<!-- Vega:\n"
       << waiter::charts::kVegaLicense << "-->\n<script>"
       << waiter::charts::kVega
-      << "</script>\n</head>\n<body>\n<script>\nconst specs = "
-      << waiter::charts::kChartSpecs << ";\nconst charts = " << charts << ";\n"
+      << "</script>\n</head>\n<body>\n<main></main>\n<script>\nconst specs = "
+      << waiter::charts::kChartSpecs << ";\nconst input = " << input << ";\n"
       << waiter::charts::kPageScript << "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace
 
 int main() {
-  std::ostringstream input;
-  input << std::cin.rdbuf();
-  const std::string charts = input.str();
-  const absl::StatusOr<nlohmann::json> parsed = waiter::cli::ParseJson(charts);
-  if (!parsed.ok() || !parsed->is_array() ||
-      charts.find('<') != std::string::npos) {
-    std::cerr << "waiter-page: standard input is not a JSON array of charts, "
+  std::ostringstream read;
+  read << std::cin.rdbuf();
+  const std::string input = read.str();
+  const absl::StatusOr<nlohmann::json> parsed = waiter::cli::ParseJson(input);
+  if (!parsed.ok() || !parsed->contains("charts") ||
+      input.find('<') != std::string::npos) {
+    std::cerr << "waiter-page: standard input is not a JSON object of charts, "
                  "as waiter --html gives it\n";
     return kBadInput;
   }
-  WritePage(charts, std::cout);
+  WritePage(input, std::cout);
   std::cout.flush();
   return std::cout.good() ? 0 : 1;
 }

@@ -137,10 +137,12 @@ int RunPageProgram(std::string_view input, int file) {
 }
 
 absl::Status WritePage(std::string_view flag, const std::string& file,
-                       absl::Span<const charts::Chart> charts) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+                       absl::Span<const charts::Chart> charts,
+                       const std::string& command) {
+  nlohmann::ordered_json all = {{"command", command}};
   for (const charts::Chart& chart : charts) {
-    all.push_back({{"chart", chart.name()}, {"data", ChartData(chart)}});
+    all["charts"].push_back(
+        {{"chart", chart.name()}, {"data", ChartData(chart)}});
   }
   // JSON has it in strings alone, and the page has JSON in a script.
   const std::string input =
@@ -210,7 +212,8 @@ absl::Status ChartOutput::Write(absl::Span<const charts::Chart> charts,
     }
   }
   return html_.empty() ? absl::OkStatus()
-                       : WritePage(flags.Label("html"), html_, charts);
+                       : WritePage(flags.Label("html"), html_, charts,
+                                   flags.CommandLine());
 }
 
 }  // namespace waiter::cli

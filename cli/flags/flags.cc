@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -31,6 +34,17 @@ namespace {
 
 absl::Status Invalid(std::string_view argument, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(argument, ": ", why));
+}
+
+// Returns `word` as a shell reads it.
+std::string Quoted(std::string_view word) {
+  const bool is_plain =
+      !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+               absl::StrContains("%+,-./:=@_", c);
+      });
+  if (is_plain) return std::string(word);
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace
@@ -245,6 +259,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   flag->source = Source::kArgument;
   if (flag->reader == nullptr) {
     *flag->value = !negated;
+    AddToLine(*flag, name, std::nullopt);
     return has_value ? Invalid(argument, "this flag takes no value")
                      : absl::OkStatus();
   }
@@ -253,6 +268,7 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     return Invalid(argument, absl::StrCat("it needs a value, such as --", name,
                                           "=", flag->example));
   }
+  AddToLine(*flag, name, used_next ? *next : value);
   absl::Status status = flag->reader(used_next ? *next : value);
   if (status.ok()) return status;
   return Invalid(flag->has_secrets ? absl::StrCat("--", name, "=...")
@@ -297,6 +313,8 @@ absl::Status Flags::ReadLabelled(const std::string& argument,
   }
   labelled_.push_back({.name = std::string(name), .label = std::string(label)});
   const std::string_view value = used_next ? *next : parts.second;
+  AddToLine(*flag, absl::StrCat(name, "@", label),
+            is_switch ? std::nullopt : std::optional(value));
   absl::Status status = flag->label_reader(label, value);
   if (status.ok()) return status;
   return Invalid(
@@ -317,6 +335,8 @@ absl::Status Flags::ReadVariable(Flag& flag, std::string_view text) {
   flag.source = Source::kVariable;
   // Lines in files of variables from Windows end with it.
   absl::ConsumeSuffix(&text, "\r");
+  line_.insert(line_.begin(),
+               absl::StrCat(VariableOf(flag.name), "=", Shown(flag, text)));
   absl::Status status = flag.reader != nullptr ? flag.reader(text)
                         : absl::SimpleAtob(text, flag.value)
                             ? absl::OkStatus()
@@ -366,6 +386,7 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
     absl::Span<const std::string> args,
     absl::Span<const std::string> environment) {
   std::vector<std::string> rest;
+  line_ = {command_};
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
       const absl::Span<const std::string> after = args.subspan(i + 1);
@@ -374,6 +395,7 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
     }
     if (args[i].size() < 2 || args[i][0] != '-') {
       rest.push_back(args[i]);
+      line_.push_back(Quoted(args[i]));
       continue;
     }
     bool used_next = false;
@@ -398,6 +420,18 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(
         absl::StrCat("contradicts ", Label(chosen[0]->name), alternatives.why));
   }
   return rest;
+}
+
+void Flags::AddToLine(const Flag& flag, std::string_view name,
+                      std::optional<std::string_view> value) {
+  std::string& word = line_.emplace_back(absl::StrCat("--", name));
+  if (value.has_value()) absl::StrAppend(&word, "=", Shown(flag, *value));
+}
+
+std::string Flags::CommandLine() const { return absl::StrJoin(line_, " "); }
+
+std::string Flags::Shown(const Flag& flag, std::string_view value) {
+  return flag.has_secrets ? "..." : Quoted(value);
 }
 
 std::string Flags::Help() const {

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -134,6 +135,11 @@ class Flags {
   // given as one, otherwise `--name`.
   std::string Label(std::string_view name) const;
 
+  // Returns the command as the user gave it, for a shell, with variables before
+  // it and `...` for values that `HideValues` hides. Other arguments, which may
+  // be targets with a password, are shown.
+  std::string CommandLine() const;
+
   // Returns the names of all flags, without dashes.
   std::vector<std::string> Names() const;
 
@@ -185,7 +191,12 @@ class Flags {
                         bool& used_next);
   absl::Status ReadLabelled(const std::string& argument,
                             const std::string* next, bool& used_next);
-  static absl::Status ReadVariable(Flag& flag, std::string_view text);
+  absl::Status ReadVariable(Flag& flag, std::string_view text);
+
+  // Adds a flag that was given to `line_`.
+  void AddToLine(const Flag& flag, std::string_view name,
+                 std::optional<std::string_view> value);
+  static std::string Shown(const Flag& flag, std::string_view value);
 
   // Returns whether the command line has the flag, or one that contradicts it.
   bool Settled(const Flag& flag) const;
@@ -203,6 +214,7 @@ class Flags {
   std::map<char, std::string> short_forms_;  // Names by letter.
   std::vector<Alternatives> alternatives_;
   std::vector<Labelled> labelled_;
+  std::vector<std::string> line_;  // Words, quoted, of the command line.
   std::string notes_;
   std::vector<Topic> topics_;
   bool help_wanted_ = false;

@@ -14,6 +14,7 @@ extern const std::string_view kChartSpecs;   // JSON: Vega by the chart's name.
 extern const std::string_view kVega;         // JavaScript.
 extern const std::string_view kVegaLicense;  // Text.
 extern const std::string_view kPageScript;   // JavaScript.
+extern const std::string_view kPageStyle;    // CSS.
 
 }  // namespace waiter::charts
 

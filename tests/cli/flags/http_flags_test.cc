@@ -187,6 +187,21 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
   EXPECT_EQ(http.Options(flags, "other")->headers.size(), 1U);
 }
 
+TEST(HttpFlagsTest, CommandLineIsForAShellAndHidesSecrets) {
+  Flags flags("waiter", "", "");
+  HttpFlags http;
+  http.AddTo(flags);
+  ASSERT_TRUE(flags
+                  .Parse({"--method", "PUT", "http://a/b", "--header=A: secret",
+                          "--bearer@db=env:PATH", "-data=it's", "--nohttp2"},
+                         {R"(WAITER_PRINT=."a b")"})
+                  .ok());
+  EXPECT_EQ(
+      flags.CommandLine(),
+      "WAITER_PRINT='.\"a b\"' waiter --method=PUT http://a/b --header=... "
+      "--bearer@db=... --data='it'\\''s' --nohttp2");
+}
+
 TEST(HttpFlagsTest, SecretsNameTheirHost) {
   Flags flags("waiter", "", "");
   HttpFlags http;
