@@ -273,11 +273,30 @@ absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
   return limiter;
 }
 
+// Returns the median of the known durations of an operation; nothing if there
+// are fewer than `fewest`, or if half of them have no end.
+std::optional<absl::Duration> UsualDuration(const DurationModel& model,
+                                            const std::string& operation,
+                                            int64_t fewest) {
+  std::vector<ObservedDuration> known = model.Durations(operation);
+  if (known.empty() || static_cast<int64_t>(known.size()) < fewest) {
+    return std::nullopt;
+  }
+  const auto median =
+      known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::nth_element(known.begin(), median, known.end(),
+                   [](const ObservedDuration& a, const ObservedDuration& b) {
+                     return a.by < b.by;
+                   });
+  if (median->by == absl::InfiniteDuration()) return std::nullopt;
+  return (median->after + median->by) / 2;
+}
+
 // Makes a run poll by the durations of a file, and add its own. Returns the
 // file, or null if none.
 absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
-    const WaitArguments& arguments, WaitRunOptions& options,
-    std::ostream& err) {
+    const WaitArguments& arguments, std::vector<WaitTarget>& targets,
+    WaitRunOptions& options, std::ostream& err) {
   if (!arguments.wait().learn().has_value()) return nullptr;
   const std::string flag = arguments.flags().Label("learn");
   const std::string& path = arguments.wait().learn()->path;
@@ -286,6 +305,10 @@ absl::StatusOr<std::unique_ptr<DurationFile>> UseLearnedDelays(
       DurationFile::Open(path, model);
   absl::Status status = file.status();
   if (status.ok()) {
+    for (WaitTarget& target : targets) {
+      target.usual = UsualDuration(*model, target.operation,
+                                   arguments.wait().learned().min_observations);
+    }
     absl::StatusOr<std::shared_ptr<LearnedDelays>> delays =
         LearnedDelays::Make(std::move(model), arguments.wait().learned());
     status = delays.status();
@@ -389,7 +412,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     const auto limiter =
         UseSharedRate(arguments.wait().shared_rate(), *options);
     if (!limiter.ok()) return limiter.status();
-    const auto durations = UseLearnedDelays(arguments, *options, err);
+    const auto durations = UseLearnedDelays(arguments, *targets, *options, err);
     if (!durations.ok()) return durations.status();
     WaitRun run(loop, *std::move(targets), *options, std::move(listening));
     running = &run;

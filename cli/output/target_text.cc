@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,34 @@ void PadColumn(std::vector<TargetRow>& rows, std::string TargetRow::*cell) {
   for (TargetRow& row : rows) row.*cell = Padded(std::move(row.*cell), widest);
 }
 
+std::string UsualText(const TargetState& target) {
+  return target.usual.has_value()
+             ? absl::StrCat(", usually ", TimeText(*target.usual))
+             : "";
+}
+
+// Returns the labels of `targets`, each in at most `columns`. If they are cut,
+// they differ where possible.
+std::vector<std::string> Names(const RunState& run,
+                               absl::Span<const size_t> targets,
+                               size_t columns) {
+  std::vector<std::string> best;
+  size_t most = 0;
+  // Files and URLs of one place differ at their end.
+  for (const size_t tail : {columns / 2, columns - 3, size_t{0}}) {
+    std::vector<std::string> names;
+    names.reserve(targets.size());
+    for (const size_t target : targets) {
+      names.push_back(
+          FittedBeforeEnd(run.targets[target].label, columns, tail));
+    }
+    const size_t different = std::set(names.begin(), names.end()).size();
+    if (different > most) best = std::move(names);
+    most = std::max(most, different);
+  }
+  return best;
+}
+
 }  // namespace
 
 bool IsReady(const TargetState& target) {
@@ -52,7 +81,7 @@ std::string ReadyWord(const RunState& run) {
 }
 
 std::string NameText(const TargetState& target) {
-  return Fitted(target.label, kMostNameColumns);
+  return FittedBeforeEnd(target.label, kMostNameColumns, kMostNameColumns / 2);
 }
 
 std::string StateText(const RunState& run, const TargetState& target) {
@@ -73,18 +102,22 @@ std::string ActivityText(const RunState& run, const TargetState& target) {
     case TargetState::Phase::kPolling: {
       std::string poll = absl::StrCat("poll ", target.attempts + 1);
       const absl::Duration took = run.elapsed - target.poll_started;
-      if (took < kSecond) return poll;
-      return absl::StrCat(poll, " for ",
-                          absl::FormatDuration(absl::Floor(took, kSecond)));
+      if (took >= kSecond) {
+        absl::StrAppend(&poll, " for ",
+                        absl::FormatDuration(absl::Floor(took, kSecond)));
+      }
+      return absl::StrCat(poll, UsualText(target));
     }
     case TargetState::Phase::kSleeping: {
       const absl::Duration left =
           std::max(target.last_ended + target.next_delay - run.elapsed,
                    absl::ZeroDuration());
-      const std::string next = absl::StrCat(
-          "next ", left == absl::ZeroDuration()
-                       ? "now"
-                       : absl::FormatDuration(absl::Ceil(left, kSecond)));
+      const std::string next =
+          absl::StrCat("next ",
+                       left == absl::ZeroDuration()
+                           ? "now"
+                           : absl::FormatDuration(absl::Ceil(left, kSecond)),
+                       UsualText(target));
       return target.attempts == 0
                  ? next
                  : absl::StrCat("poll ", target.attempts, ", ", next);
@@ -128,10 +161,11 @@ std::vector<TargetRow> TargetRows(const RunState& run,
                                   size_t name_columns, size_t found_columns) {
   std::vector<TargetRow> rows;
   rows.reserve(targets.size());
+  std::vector<std::string> names = Names(run, targets, name_columns);
   for (const size_t index : targets) {
     const TargetState& target = run.targets[index];
     rows.push_back({.target = &target,
-                    .name = Fitted(target.label, name_columns),
+                    .name = std::move(names[rows.size()]),
                     .state = StateText(run, target),
                     .activity = ActivityText(run, target),
                     .found = FoundText(target.last, found_columns)});

@@ -56,7 +56,7 @@ std::string StateText(const RunState& run, const TargetState& target);
 std::string PollsText(int64_t polls);
 
 // Returns the activity of the target, with times in seconds: "poll 9, next 3s",
-// "poll 10 for 2s" or "9 polls".
+// "poll 10 for 2s, usually 40s" or "9 polls".
 std::string ActivityText(const RunState& run, const TargetState& target);
 
 // Returns the detail of `found` after its progress, if it has any, such as

@@ -52,14 +52,17 @@ std::string ClockText(absl::Duration time) {
                          seconds % 60);
 }
 
+// Returns the time of a target beside the limit, such as "0:42/5:00", as wide
+// as that of each other target.
 std::string TimeOfLimit(const RunState& run, const TargetState& target) {
-  std::string text = ClockText(
+  const bool has_limit = run.timeout < absl::InfiniteDuration();
+  const std::string longest =
+      ClockText(has_limit ? std::max(run.timeout, run.elapsed) : run.elapsed);
+  const std::string time = ClockText(
       target.phase == TargetState::Phase::kEnded ? target.ended : run.elapsed);
-  if (text.size() == 4) text = absl::StrCat("0", text);
-  if (run.timeout < absl::InfiniteDuration()) {
-    absl::StrAppend(&text, "/", ClockText(run.timeout));
-  }
-  return text;
+  return absl::StrCat(
+      std::string(longest.size() - std::min(longest.size(), time.size()), ' '),
+      time, has_limit ? absl::StrCat("/", ClockText(run.timeout)) : "");
 }
 
 // Returns the escape sequence for the color of the state; empty for the

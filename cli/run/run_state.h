@@ -37,6 +37,9 @@ struct TargetState {
   std::string label;  // Such as "db"; `text` if the target has no label.
   std::string text;   // The target as it was given.
 
+  // How long it usually takes until the target is ready, if that is known.
+  std::optional<absl::Duration> usual = std::nullopt;
+
   // The current step of the wait. For `kEnded`, `reason` says why it ended.
   enum class Phase : uint8_t { kStarting, kPolling, kSleeping, kEnded };
   Phase phase = Phase::kStarting;

@@ -46,7 +46,8 @@ RunState InitialState(const std::vector<WaitTarget>& targets,
   state.started = started;
   state.resumed_with = options.resumed_with;
   for (const WaitTarget& target : targets) {
-    state.targets.push_back({.label = target.label, .text = target.text});
+    state.targets.push_back(
+        {.label = target.label, .text = target.text, .usual = target.usual});
   }
   return state;
 }

@@ -43,6 +43,9 @@ struct WaitTarget {
   // The name of what happens there, for learned delays.
   std::string operation = {};
 
+  // As in `TargetState`.
+  std::optional<absl::Duration> usual = std::nullopt;
+
   // Replaces the `poll_timeout` of the policy.
   std::optional<absl::Duration> probe_timeout = std::nullopt;
 };

@@ -82,6 +82,21 @@ std::string Fitted(std::string_view text, size_t columns) {
   return fitted;
 }
 
+std::string FittedBeforeEnd(std::string_view text, size_t columns,
+                            size_t tail) {
+  std::string cut = Fitted(text, columns);
+  if (tail == 0 || Fitted(text, 2 * columns) == cut) return cut;
+  std::string_view bytes = text;
+  bytes.remove_prefix(text.size() - std::min(text.size(), 4 * (tail + 1)));
+  while (!bytes.empty() && (bytes[0] & '\xc0') == '\x80')
+    bytes.remove_prefix(1);
+  const std::string printable = Fitted(bytes, kMostColumns);
+  std::string_view end = printable;
+  while (Columns(end) > tail) end.remove_prefix(FirstOf(end).length);
+  const size_t left = columns - Columns(end);
+  return absl::StrCat(left > kMore.size() ? Fitted(text, left) : kMore, end);
+}
+
 std::string Padded(std::string text, size_t columns) {
   const size_t used = Columns(text);
   if (used < columns) text.append(columns - used, ' ');

@@ -24,6 +24,10 @@ size_t Columns(std::string_view text);
 // if `text` was cut. The cost depends on `columns`, not on the size of `text`.
 std::string Fitted(std::string_view text, size_t columns);
 
+// The same, but if `text` was cut, "..." stands before its last `tail` columns,
+// of which there are at most `columns` - 3.
+std::string FittedBeforeEnd(std::string_view text, size_t columns, size_t tail);
+
 // Returns `text`, padded with spaces to a width of `columns`.
 std::string Padded(std::string text, size_t columns);
 

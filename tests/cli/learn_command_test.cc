@@ -119,6 +119,18 @@ TEST_F(LearnCommandTest, WaitPollsByWhatTheFileKnows) {
   EXPECT_GE(Count(ordinary.out, "\"event\":\"poll\""), 3);
 }
 
+TEST_F(LearnCommandTest, ProgressSaysHowLongItUsuallyTakes) {
+  const std::string file =
+      Write("durations", absl::StrCat(kHeader, Durations("build", 40)));
+  const auto progress_of = [&](std::string_view operation) {
+    return Call({Missing(), absl::StrCat("--learn=", file, ":", operation),
+                 "--timeout=400ms", "--progress=tty"})
+        .err;
+  };
+  EXPECT_THAT(progress_of("build"), HasSubstr(", usually 50.5s"));
+  EXPECT_THAT(progress_of("another operation"), Not(HasSubstr("usually")));
+}
+
 TEST_F(LearnCommandTest, FileGetsTheDurationOfATarget) {
   const std::string file = Path("durations");
   WaiterProcess waiter({absl::StrCat("late=", Missing()),

@@ -72,16 +72,16 @@ TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
   // A line that the terminal considers too wide must not wrap.
   EXPECT_THAT(played.err.str(), StartsWith("\x1b[?7l"));
   EXPECT_THAT(played.See().Lines(),
-              ElementsAre("⠙ db   STARTING  00:00/5:00  not polled yet",
-                          "⠙ web  STARTING  00:00/5:00  poll 1"));
+              ElementsAre("⠙ db   STARTING  0:00/5:00  not polled yet",
+                          "⠙ web  STARTING  0:00/5:00  poll 1"));
 
   run.Poll(0, 40 * kSecond, {.detail = "refused 127.0.0.1:5432"}, 5 * kSecond);
   run.TickTo(42 * kSecond);
   EXPECT_THAT(
       played.See().Lines(),
-      ElementsAre("⠴ db   NOT_READY  00:42/5:00  poll 1, next 3s  refused "
+      ElementsAre("⠴ db   NOT_READY  0:42/5:00  poll 1, next 3s  refused "
                   "127.0.0.1:5432",
-                  "⠴ web  STARTING   00:42/5:00  poll 1 for 42s"));
+                  "⠴ web  STARTING   0:42/5:00  poll 1 for 42s"));
 
   run.LastPoll(0, 43 * kSecond, {.status = PollStatus::kSuccess});
   run.LastPoll(1, 44 * kSecond,
@@ -89,8 +89,8 @@ TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
                StopReason::kFailed);
   run.Done("failed", 1);
   EXPECT_THAT(played.See().Lines(),
-              ElementsAre("✓ db   READY  00:43/5:00  2 polls",
-                          "✗ web  FATAL  00:44/5:00  1 poll   HTTP 401"));
+              ElementsAre("✓ db   READY  0:43/5:00  2 polls",
+                          "✗ web  FATAL  0:44/5:00  1 poll   HTTP 401"));
 }
 
 TEST(TerminalProgressTest, ProgressIsDrawnTenTimesASecondAtMost) {
@@ -119,12 +119,12 @@ TEST(TerminalProgressTest, WideLineIsCut) {
       {2, "⠙"},
       {3, "⠙ d"},
       {10, "⠙ db  N..."},
-      {40, "⠙ db  NOT_READY  00:00/5:00  poll 1, ..."},
-      {60, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  ddddddddddd..."},
+      {40, "⠙ db  NOT_READY  0:00/5:00  poll 1, n..."},
+      {60, "⠙ db  NOT_READY  0:00/5:00  poll 1, next 1s  dddddddddddd..."},
       // An unknown width counts as 80 columns.
-      {0, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  " +
-              std::string(31, 'd') + "..."},
-      {10000, "⠙ db  NOT_READY  00:00/5:00  poll 1, next 1s  " + detail},
+      {0, "⠙ db  NOT_READY  0:00/5:00  poll 1, next 1s  " +
+              std::string(32, 'd') + "..."},
+      {10000, "⠙ db  NOT_READY  0:00/5:00  poll 1, next 1s  " + detail},
   };
   for (const Case& c : cases) {
     Played played({"db"}, {c.columns, 24});
@@ -145,10 +145,40 @@ TEST(TerminalProgressTest, LongNamesLeaveRoomForTheFinding) {
   played.run.TickTo(kTick);
   EXPECT_THAT(
       played.See().Lines(),
-      ElementsAre("⠙ https://example.c...  NOT_READY  00:00/5:00  poll 1, next "
+      ElementsAre("⠙ https:/.../long/path  NOT_READY  0:00/5:00  poll 1, next "
                   "1s  HTTP 503",
-                  "⠙ 日本語日本語日本...   NOT_READY  00:00/5:00  poll 1, next "
+                  "⠙ 日本語...本語日本語   NOT_READY  0:00/5:00  poll 1, next "
                   "1s  HTTP 503"));
+}
+
+TEST(TerminalProgressTest, NamesThatAreCutKeepTheirDifference) {
+  for (const auto& [targets, names] : std::vector<
+           std::pair<std::vector<std::string>, std::vector<std::string>>>{
+           {{"file:/var/lib/service/a", "file:/var/lib/service/b"},
+            {"file:/v.../service/a", "file:/v.../service/b"}},
+           {{"http://a.example.com/status/ready",
+             "http://b.example.com/status/ready"},
+            {"http://a.example....", "http://b.example...."}},
+           {{"https://example.com/a/status/is/ready",
+             "https://example.com/b/status/is/ready"},
+            {"...a/status/is/ready", "...b/status/is/ready"}}}) {
+    Played played(targets, {80, 24});
+    played.run.Start();
+    played.run.TickTo(kTick);
+    const std::vector<std::string> lines = played.See().Lines();
+    ASSERT_THAT(lines, SizeIs(2));
+    EXPECT_THAT(lines[0], StartsWith("⠙ " + names[0] + "  "));
+    EXPECT_THAT(lines[1], StartsWith("⠙ " + names[1] + "  "));
+  }
+}
+
+TEST(TerminalProgressTest, TimesHaveTheWidthOfTheLimit) {
+  Played played({"db"}, {80, 24});
+  played.run.state.timeout = absl::Minutes(15);
+  played.run.Start();
+  played.run.TickTo(kTick);
+  EXPECT_THAT(played.See().Lines(),
+              ElementsAre("⠙ db  STARTING   0:00/15:00  not polled yet"));
 }
 
 TEST(TerminalProgressTest, UnreadyTargetsAreShownFirst) {
@@ -222,7 +252,7 @@ TEST(TerminalProgressTest, SnapshotStaysAboveTheLines) {
   EXPECT_THAT(played.See().Lines(),
               ElementsAre("waiter: 100ms of 5m: 0 of 1 ready",
                           "  db  STARTING  not polled yet",
-                          "⠹ db  STARTING  00:00/5:00  not polled yet"));
+                          "⠹ db  STARTING  0:00/5:00  not polled yet"));
 }
 
 TEST(TerminalProgressTest, ColorsShowTheStates) {
@@ -234,13 +264,13 @@ TEST(TerminalProgressTest, ColorsShowTheStates) {
   run.LastPoll(2, kTick, {.status = PollStatus::kSuccess});
   run.LastPoll(3, kTick, {.status = PollStatus::kFailed}, StopReason::kFailed);
   run.Done("failed", 1);
-  EXPECT_THAT(played.err.str(), HasSubstr(" a  NOT_READY     00:00"));
+  EXPECT_THAT(played.err.str(), HasSubstr(" a  NOT_READY     0:00"));
   EXPECT_THAT(played.err.str(),
-              HasSubstr(" b  \x1b[33mSERVER_ERROR\x1b[m  00"));
+              HasSubstr(" b  \x1b[33mSERVER_ERROR\x1b[m  0:0"));
   EXPECT_THAT(played.err.str(),
-              HasSubstr(" c  \x1b[32mREADY       \x1b[m  00"));
+              HasSubstr(" c  \x1b[32mREADY       \x1b[m  0:0"));
   EXPECT_THAT(played.err.str(),
-              HasSubstr(" d  \x1b[31mFATAL       \x1b[m  00"));
+              HasSubstr(" d  \x1b[31mFATAL       \x1b[m  0:0"));
   EXPECT_THAT(played.See().Lines(), SizeIs(4));
 }
 

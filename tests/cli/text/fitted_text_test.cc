@@ -61,6 +61,14 @@ TEST(FittedTextTest, PaddingCountsColumns) {
   EXPECT_EQ(Padded("abcde", 4), "abcde");
 }
 
+TEST(FittedTextTest, EndOfATextMayBeShown) {
+  EXPECT_EQ(FittedBeforeEnd("abcdefgh", 8, 3), "abcdefgh");
+  EXPECT_EQ(FittedBeforeEnd("abcdefghi", 8, 3), "ab...ghi");
+  EXPECT_EQ(FittedBeforeEnd("abcdefghi", 8, 5), "...efghi");
+  EXPECT_EQ(FittedBeforeEnd("abcdefghi", 8, 0), "abcde...");
+  EXPECT_EQ(FittedBeforeEnd("日本語日本語", 8, 3), "日...語");
+}
+
 TEST(FittedTextTest, EveryTextFits) {
   SplitMix64 gen(FirstSeed());
   for (int i = 0; i < 2000; ++i) {
@@ -69,10 +77,13 @@ TEST(FittedTextTest, EveryTextFits) {
       text.push_back(static_cast<char>(gen() % 3 == 0 ? gen() % 128 : gen()));
     }
     const size_t columns = gen() % 80;
-    const std::string fitted = Fitted(text, columns);
-    EXPECT_LE(Columns(fitted), columns);
-    EXPECT_EQ(ToUtf8(fitted), fitted);
-    for (const char c : fitted) EXPECT_FALSE(c >= 0 && c < ' ');
+    const size_t tail = columns < 4 ? 0 : gen() % (columns - 3);
+    for (const std::string& fitted :
+         {Fitted(text, columns), FittedBeforeEnd(text, columns, tail)}) {
+      EXPECT_LE(Columns(fitted), columns);
+      EXPECT_EQ(ToUtf8(fitted), fitted);
+      for (const char c : fitted) EXPECT_FALSE(c >= 0 && c < ' ');
+    }
   }
 }
 
