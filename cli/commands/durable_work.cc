@@ -123,6 +123,7 @@ Flags MakeFlags(WorkArguments& arguments) {
             arguments.successes, 1, std::numeric_limits<int>::max());
   flags.BeginTopic("http", "flags for all http targets");
   arguments.http.AddTo(flags);
+  arguments.http.AddFamilyTo(flags);
   return flags;
 }
 

@@ -192,6 +192,7 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
     flags_.Add("hold-open", "500ms",
                "how long a tcp: port must keep a connection open", hold_open_);
   }
+  if (kind != Kind::kExec) http_.AddFamilyTo(flags_);
   guards_.AddTo(flags_);
   flags_.BeginTopic("output", "progress, messages and logs");
   output_.AddTo(flags_);

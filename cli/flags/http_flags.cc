@@ -366,10 +366,7 @@ void HttpFlags::AddTo(Flags& flags) {
             reader("long-poll"));
   flags.AddSwitch("no-redirect", "do not follow redirects", no_redirect_);
   flags.AddSwitch("http2", "require HTTP/2, also without TLS (h2c)", http2_);
-  flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
-  flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);
   flags.AddAlternatives({"insecure", "ca-file"});
-  flags.AddAlternatives({"ipv4", "ipv6"});
   for (const std::string_view name : kNames) {
     flags.AllowLabels(
         name, [this, name](std::string_view label, std::string_view value) {
@@ -383,6 +380,12 @@ void HttpFlags::AddTo(Flags& flags) {
           return status;
         });
   }
+}
+
+void HttpFlags::AddFamilyTo(Flags& flags) {
+  flags.AddSwitch("ipv4", "use IPv4 only", ipv4_);
+  flags.AddSwitch("ipv6", "use IPv6 only", ipv6_);
+  flags.AddAlternatives({"ipv4", "ipv6"});
 }
 
 absl::StatusOr<HttpOptions> HttpFlags::Options(const Flags& flags,

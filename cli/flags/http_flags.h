@@ -36,8 +36,11 @@ class HttpFlags {
   // Adds --method, --header, --bearer, --data, --status, --body-regex, --json,
   // --expect-header, --not-ready-on, --fail-json, --fail-status,
   // --fail-body-regex, --print, --insecure, --ca-file, --netrc, --long-poll,
-  // --no-redirect, --http2, --ipv4 and --ipv6.
+  // --no-redirect and --http2.
   void AddTo(Flags& flags);
+
+  // Adds --ipv4 and --ipv6, which have an effect on all targets.
+  void AddFamilyTo(Flags& flags);
 
   // Returns the options for the target that is called `label`, by the flags
   // without a label and the flags with this one, which add to the others or win
@@ -61,8 +64,7 @@ class HttpFlags {
 
   // Returns an error that names a flag of the command line that has no effect
   // because there is no target that it applies to. A variable is not an error,
-  // as it may be meant for other runs. --ipv4 and --ipv6 have an effect on all
-  // targets.
+  // as it may be meant for other runs.
   static absl::Status CheckUsed(const Flags& flags, const Hosts& hosts);
 
  private:

@@ -28,6 +28,7 @@ absl::StatusOr<HttpOptions> Read(
   Flags flags("waiter", "", "");
   HttpFlags http;
   http.AddTo(flags);
+  http.AddFamilyTo(flags);
   const absl::StatusOr<std::vector<std::string>> rest =
       flags.Parse(args, environment);
   if (!rest.ok()) return rest.status();
@@ -238,6 +239,7 @@ TEST(HttpFlagsTest, FlagWithoutATargetIsRefused) {
     Flags flags("waiter", "", "");
     HttpFlags http;
     http.AddTo(flags);
+    http.AddFamilyTo(flags);
     EXPECT_TRUE(flags.Parse({std::string(flag)}).ok()) << flag;
     return std::string(HttpFlags::CheckUsed(flags, hosts).message());
   };

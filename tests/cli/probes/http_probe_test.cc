@@ -56,6 +56,7 @@ std::shared_ptr<const HttpOptions> OptionsOf(std::string_view flags_text) {
   Flags flags("waiter", "", "");
   HttpFlags http;
   http.AddTo(flags);
+  http.AddFamilyTo(flags);
   const std::vector<std::string> args =
       absl::StrSplit(flags_text, ' ', absl::SkipEmpty());
   EXPECT_TRUE(flags.Parse(args).ok()) << flags_text;
