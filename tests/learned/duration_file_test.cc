@@ -17,7 +17,6 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/locked_file.h"
@@ -42,23 +42,13 @@ using ::testing::StartsWith;
 
 constexpr char kHeader[] = "waiter durations 1\n";
 
-ObservedDuration Exactly(int64_t seconds) {
-  return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
-}
-
-void Fill(DurationModel& model, std::string_view operation, int64_t seconds,
+void Fill(DurationModel& model, const std::string& operation, double seconds,
           int count) {
-  for (int i = 0; i < count; ++i) model.Record(operation, Exactly(seconds));
+  waiter::Fill(model, operation, seconds, /*spread=*/0, count);
 }
 
-class DurationFileTest : public testing::Test {
+class DurationFileTest : public DurationFileFixture {
  protected:
-  DurationFileTest() {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~DurationFileTest() override { std::filesystem::remove_all(folder_); }
-
   static std::string Contents(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(path, std::ios::binary).rdbuf();
@@ -87,28 +77,6 @@ class DurationFileTest : public testing::Test {
     return *std::move(file);
   }
 
-  // Returns the durations that another process reads.
-  std::vector<ObservedDuration> Saved(std::string_view operation) const {
-    DurationModel read;
-    EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
-    return read.Durations(operation);
-  }
-
-  // Opens the file for a model, which must succeed.
-  std::unique_ptr<DurationFile> Open(
-      const std::shared_ptr<DurationModel>& model) const {
-    return Open(path_, model);
-  }
-  static std::unique_ptr<DurationFile> Open(
-      const std::string& path, const std::shared_ptr<DurationModel>& model) {
-    auto file = DurationFile::Open(path, model);
-    EXPECT_EQ(file.status(), absl::OkStatus());
-    return file.ok() ? *std::move(file) : nullptr;
-  }
-
-  const std::string folder_ =
-      absl::StrCat(testing::TempDir(), "durations_", getpid());
-  const std::string path_ = folder_ + "/durations";
   std::shared_ptr<DurationModel> model_ = std::make_shared<DurationModel>();
 };
 
@@ -136,9 +104,8 @@ TEST_F(DurationFileTest, WhatIsRecordedIsThereAtTheNextOpening) {
 }
 
 TEST_F(DurationFileTest, NothingIsWrittenAfterTheFileIsClosed) {
-  auto model = std::make_shared<DurationModel>();
-  Open(model).reset();
-  model->Record("a", Exactly(5));
+  Open(model_).reset();
+  model_->Record("a", Exactly(5));
   EXPECT_EQ(Contents(), "waiter durations 1\n");
 }
 
@@ -242,12 +209,11 @@ TEST_F(DurationFileTest, AbsurdDurationsAndNamesAreReadBackWhole) {
 
 TEST_F(DurationFileTest, TornEndIsLeftOutAndTheNextLineIsWhole) {
   Write("waiter durations 1\n5\t5\ta\t.\n6\t6");
-  auto model = std::make_shared<DurationModel>();
-  const auto file = Open(model);
+  const auto file = Open(model_);
   EXPECT_EQ(file->damaged_lines(), 1);
-  model->Record("a", Exactly(7));
+  model_->Record("a", Exactly(7));
   EXPECT_EQ(Contents(), "waiter durations 1\n5\t5\ta\t.\n6\t6\n7\t7\ta\t.\n");
-  EXPECT_THAT(model->Durations("a"), SizeIs(2));
+  EXPECT_THAT(model_->Durations("a"), SizeIs(2));
   DurationModel other;
   EXPECT_EQ(DurationFile::Read(path_, other), absl::OkStatus());
   EXPECT_THAT(other.Durations("a"), SizeIs(2));
@@ -360,11 +326,10 @@ TEST_F(DurationFileTest, FileThatWasRemovedIsMadeAgain) {
 #ifdef _WIN32
   GTEST_SKIP() << "Windows keeps the name of an open file";
 #endif
-  auto model = std::make_shared<DurationModel>();
-  const auto file = Open(model);
-  model->Record("a", Exactly(1));
+  const auto file = Open(model_);
+  model_->Record("a", Exactly(1));
   std::filesystem::remove(path_);
-  model->Record("a", Exactly(2));
+  model_->Record("a", Exactly(2));
   EXPECT_EQ(Contents(), "waiter durations 1\n2\t2\ta\t.\n");
 }
 
@@ -476,19 +441,18 @@ TEST_F(DurationFileTest, FileThatIsRemovedAndSavedAgainIsKnown) {
 }
 
 TEST_F(DurationFileTest, StoppedProcessWithTheLockHoldsUpNoWait) {
-  auto model = std::make_shared<DurationModel>();
-  auto file = Open(model);
+  auto file = Open(model_);
   const auto other = LockAsAnother();
-  model->Record("a", Exactly(1));
-  model->Record("a", Exactly(2));
+  model_->Record("a", Exactly(1));
+  model_->Record("a", Exactly(2));
   EXPECT_EQ(Contents(), "waiter durations 1\n");
   EXPECT_EQ(file->status(), absl::OkStatus());
   other->Unlock();
-  model->Record("a", Exactly(3));
+  model_->Record("a", Exactly(3));
   EXPECT_EQ(Contents(),
             "waiter durations 1\n1\t1\ta\t.\n2\t2\ta\t.\n3\t3\ta\t.\n");
   ASSERT_EQ(other->Lock(), absl::OkStatus());
-  model->Record("a", Exactly(4));
+  model_->Record("a", Exactly(4));
   other->Unlock();
   file.reset();
   EXPECT_THAT(Contents(), HasSubstr("4\t4\ta\t.\n"));
@@ -496,10 +460,9 @@ TEST_F(DurationFileTest, StoppedProcessWithTheLockHoldsUpNoWait) {
 
 TEST_F(DurationFileTest, FileThatIsLockedAtTheOpeningIsFilledLater) {
   const auto other = LockAsAnother();
-  auto model = std::make_shared<DurationModel>();
-  const auto file = Open(model);
+  const auto file = Open(model_);
   other->Unlock();
-  model->Record("a", Exactly(1));
+  model_->Record("a", Exactly(1));
   EXPECT_EQ(Contents(), "waiter durations 1\n1\t1\ta\t.\n");
 }
 
@@ -542,11 +505,10 @@ TEST_F(DurationFileTest, LockedFileIsOwedWholeLinesUpToALimit) {
 }
 
 TEST_F(DurationFileTest, LongFileIsShortenedToWhatTheModelKeeps) {
-  auto model = std::make_shared<DurationModel>();
-  const auto file = Open(model);
+  const auto file = Open(model_);
   auto other = std::make_shared<DurationModel>();
   const auto other_file = Open(other);
-  for (int i = 1; i <= 1100; ++i) model->Record("a", Exactly(i));
+  for (int i = 1; i <= 1100; ++i) model_->Record("a", Exactly(i));
   EXPECT_LT(std::filesystem::file_size(path_), 5000);
   EXPECT_EQ(file->status(), absl::OkStatus());
   // Another process that has the old file open writes to the new one.

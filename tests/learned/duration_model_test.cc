@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/learned/durations.h"
 
@@ -38,10 +39,6 @@ Matcher<const ObservedDuration&> Lasted(double after, double by) {
   };
   return AllOf(Field(&ObservedDuration::after, is(after)),
                Field(&ObservedDuration::by, is(by)));
-}
-
-ObservedDuration Exactly(int64_t seconds) {
-  return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
 }
 
 TEST(DurationModelTest, KeepsDurationsOfEachOperationInTheirOrder) {
@@ -151,15 +148,6 @@ TEST(DurationModelTest, MergedTextIsWhatWasSavedForNamesOfAnyBytes) {
   EXPECT_EQ(other.Merge(model.ToText()), absl::OkStatus());
   EXPECT_EQ(other.ToText(), model.ToText());
   EXPECT_THAT(other.Durations(name), ElementsAre(Lasted(1.0 / 3, 25200)));
-}
-
-TEST(DurationModelTest, MergeAddsToWhatIsThere) {
-  DurationModel model;
-  model.Record("a", Exactly(1));
-  EXPECT_EQ(model.Merge(absl::StrCat(kHeader, "2\t2\ta\t.\n3\t3\tb\t.\n")),
-            absl::OkStatus());
-  EXPECT_THAT(model.Durations("a"), ElementsAre(Lasted(1, 1), Lasted(2, 2)));
-  EXPECT_THAT(model.Durations("b"), SizeIs(1));
 }
 
 TEST(DurationModelTest, MergedDurationsReplaceAndForgetAsRecordedOnes) {

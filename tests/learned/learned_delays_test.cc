@@ -9,9 +9,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/learned/learned_fixture.h"
+#include "tests/support/engine_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
 #include "waiter/learned/durations.h"
@@ -65,6 +68,36 @@ class LearnedDelaysTest : public LearnedFixture {
     return times;
   }
 
+  // Returns the poll times of a wait for `poll`, which gets the number of the
+  // poll and its time, and succeeds in the end.
+  static std::vector<double> PollTimes(
+      WaitOptions options,
+      const std::function<Poll<>(size_t number, absl::Duration now)>& poll) {
+    SimulatedClock clock;
+    std::vector<double> times;
+    options.clock = &clock;
+    Waiter wait(
+        [&] {
+          times.push_back(absl::ToDoubleSeconds(clock.Elapsed()));
+          return poll(times.size(), clock.Elapsed());
+        },
+        std::move(options));
+    EXPECT_TRUE(wait.Wait().ok());
+    return times;
+  }
+
+  // Expects that polls which take `took` have the delays of the curve.
+  void ExpectTheCurve(absl::Duration took = absl::ZeroDuration()) {
+    WaitOptions plain = Options(nullptr);
+    WaitOptions learned = Options(Make());
+    // The table draws first, so jitter differs.
+    plain.backoff.jitter = learned.backoff.jitter = Jitter::None();
+    const std::vector<double> times =
+        PollTimes(learned, absl::Minutes(1), took);
+    EXPECT_EQ(last_, absl::OkStatus());
+    EXPECT_EQ(times, PollTimes(plain, absl::Minutes(1), took));
+  }
+
   static WaitOptions Options(std::shared_ptr<LearnedDelays> learned,
                              uint64_t seed = 1) {
     return {.operation = "create",
@@ -77,12 +110,7 @@ class LearnedDelaysTest : public LearnedFixture {
 };
 
 TEST_F(LearnedDelaysTest, WithoutDurationsTheDelaysAreThoseOfTheCurve) {
-  WaitOptions plain = Options(nullptr);
-  WaitOptions learned = Options(Make());
-  // The table draws first, so jitter differs.
-  plain.backoff.jitter = learned.backoff.jitter = Jitter::None();
-  EXPECT_EQ(PollTimes(learned, absl::Minutes(1)),
-            PollTimes(plain, absl::Minutes(1)));
+  ExpectTheCurve();
 }
 
 TEST_F(LearnedDelaysTest, OperationThatAlwaysTakesAMinuteNeedsThreePolls) {
@@ -197,47 +225,31 @@ TEST_F(LearnedDelaysTest, FewDurationsBesideACurveWithoutDelaysArePolledFast) {
 }
 
 TEST_F(LearnedDelaysTest, ColdModelKeepsTheCurveOfPollsThatTakeLong) {
-  const auto times = [&](std::shared_ptr<LearnedDelays> learned) {
-    SimulatedClock clock;
-    WaitOptions options = Options(std::move(learned));
-    options.clock = &clock;
-    options.backoff.jitter = Jitter::None();
-    std::vector<absl::Duration> starts;
-    Waiter wait(
-        [&] {
-          starts.push_back(clock.Elapsed());
-          clock.AdvanceTime(absl::Seconds(5));
-          return clock.Elapsed() >= absl::Minutes(1);
-        },
-        options);
-    EXPECT_TRUE(wait.Wait().ok());
-    return starts;
+  ExpectTheCurve(absl::Seconds(5));
+}
+
+TEST_F(LearnedDelaysTest,
+       DurationsThatBecomeFourTimesAsLongOrShortAreFollowed) {
+  struct Row {
+    int before;
+    int after;
+    size_t most_polls;
+    double latest;
   };
-  EXPECT_EQ(times(Make()), times(nullptr));
-}
-
-TEST_F(LearnedDelaysTest, DurationsThatBecomeFourTimesLongerAreFollowed) {
-  Fill(*model_, "create", 60, 0.2, 60);
-  const auto learned = Make();
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    PollTimes(Options(learned, seed), absl::Seconds(240));
+  for (const auto& [before, after, most_polls, latest] :
+       {Row{60, 240, 9, 250}, Row{240, 60, 10, 68}}) {
+    SCOPED_TRACE(absl::StrCat(before, " s, then ", after, " s"));
+    model_ = std::make_shared<DurationModel>();
+    Fill(*model_, "create", before, 0.2, 60);
+    const auto learned = Make();
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      PollTimes(Options(learned, seed), absl::Seconds(after));
+    }
+    const std::vector<double> times =
+        PollTimes(Options(learned, 99), absl::Seconds(after));
+    EXPECT_LE(times.size(), most_polls);
+    EXPECT_LE(times.back(), latest);
   }
-  const std::vector<double> times =
-      PollTimes(Options(learned, 99), absl::Seconds(240));
-  EXPECT_LE(times.size(), 9);
-  EXPECT_LE(times.back(), 250);
-}
-
-TEST_F(LearnedDelaysTest, DurationsThatBecomeFourTimesShorterAreFollowed) {
-  Fill(*model_, "create", 240, 0.2, 60);
-  const auto learned = Make();
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    PollTimes(Options(learned, seed), absl::Seconds(60));
-  }
-  const std::vector<double> times =
-      PollTimes(Options(learned, 99), absl::Seconds(60));
-  EXPECT_LE(times.size(), 10);
-  EXPECT_LE(times.back(), 68);
 }
 
 TEST_F(LearnedDelaysTest, TwoWavesOfDurationsHaveNoPollsBetweenThem) {
@@ -270,53 +282,31 @@ TEST_F(LearnedDelaysTest, TargetOfLatenessIsKept) {
 
 TEST_F(LearnedDelaysTest, OperationsLearnApart) {
   Fill(*model_, "delete", 60, 0.1, 20);
-  WaitOptions plain = Options(nullptr);
-  WaitOptions learned = Options(Make());
-  plain.backoff.jitter = learned.backoff.jitter = Jitter::None();
-  EXPECT_EQ(PollTimes(learned, absl::Minutes(1)),
-            PollTimes(plain, absl::Minutes(1)));
+  ExpectTheCurve();
 }
 
 TEST_F(LearnedDelaysTest, HintOfTheServerIsNotUndercut) {
   Fill(*model_, "create", 60, 0, 20);
-  SimulatedClock clock;
-  WaitOptions options = Options(Make());
-  options.clock = &clock;
-  std::vector<double> times;
-  Waiter wait(
-      [&]() -> Poll<> {
-        times.push_back(absl::ToDoubleSeconds(clock.Elapsed()));
-        if (clock.Elapsed() >= absl::Seconds(60)) return Success();
+  const std::vector<double> times =
+      PollTimes(Options(Make()), [](size_t, absl::Duration now) -> Poll<> {
+        if (now >= absl::Seconds(60)) return Success();
         return {PollStatus::kNotReady, "", absl::Seconds(45)};
-      },
-      options);
-  EXPECT_TRUE(wait.Wait().ok());
+      });
   ASSERT_GE(times.size(), 2);
   EXPECT_GE(times[1], 45);
 }
 
 TEST_F(LearnedDelaysTest, ThrottledAndServerErrorHaveTheirCurves) {
   Fill(*model_, "create", 3600, 0, 20);
-  SimulatedClock clock;
   WaitOptions options = Options(Make());
-  options.clock = &clock;
-  options.errors.throttled_backoff = {.initial_delay = absl::Seconds(20),
-                                      .max_delay = absl::Seconds(20),
-                                      .jitter = Jitter::None()};
-  options.errors.server_error_backoff = {.initial_delay = absl::Seconds(3),
-                                         .max_delay = absl::Seconds(3),
-                                         .jitter = Jitter::None()};
-  std::vector<double> times;
-  Waiter wait(
-      [&]() -> Poll<> {
-        times.push_back(absl::ToDoubleSeconds(clock.Elapsed()));
-        if (times.size() == 1) return Throttled();
-        if (times.size() == 2) return ServerError(absl::UnavailableError(""));
-        return Success();
-      },
-      options);
-  EXPECT_TRUE(wait.Wait().ok());
-  EXPECT_THAT(times, ElementsAre(0, 20, 23));
+  options.errors.throttled_backoff = Every(absl::Seconds(20));
+  options.errors.server_error_backoff = Every(absl::Seconds(3));
+  const auto poll = [](size_t number, absl::Duration) -> Poll<> {
+    if (number == 1) return Throttled();
+    if (number == 2) return ServerError(absl::UnavailableError(""));
+    return Success();
+  };
+  EXPECT_THAT(PollTimes(options, poll), ElementsAre(0, 20, 23));
 }
 
 TEST_F(LearnedDelaysTest, NoPollPassesTheDeadlineAndOneIsMadeThere) {

@@ -35,10 +35,6 @@ using ::testing::Not;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-ObservedDuration Exactly(double seconds) {
-  return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
-}
-
 class LearnedScheduleTest : public LearnedFixture {};
 
 TEST_F(LearnedScheduleTest, FewDurationsDecideInPart) {
@@ -173,12 +169,8 @@ TEST_F(LearnedScheduleTest, WaitsThatRanSideBySideAreNoChange) {
     for (int i = 0; i < 20; ++i) Fill(*model_, "create", 50 + i, 0, 1);
   }
   EXPECT_EQ(Make()->Schedule("create").weight, 1);
-  double at_middle = 0;
-  for (const auto& [time, probability] :
-       Make()->Schedule("create").distribution) {
-    if (time <= absl::Seconds(60)) at_middle = probability;
-  }
-  EXPECT_NEAR(at_middle, 0.5, 0.1);
+  EXPECT_NEAR(ProbabilityBy(Make()->Schedule("create"), absl::Minutes(1)), 0.5,
+              0.1);
 }
 
 TEST_F(LearnedScheduleTest, TargetOfPollsIsKept) {
@@ -234,8 +226,7 @@ TEST_F(LearnedScheduleTest, TenDurationsOfEachOfTwoWavesTellHowWideTheyAre) {
     // From 0.8 to 1.2, in an order without a trend.
     const double part = 0.8 + 0.4 * (i * 7 % 10) / 9;
     for (const double usual : {5.0, 300.0}) {
-      const absl::Duration exact = absl::Seconds(usual * part);
-      model_->Record("create", {.after = exact, .by = exact});
+      model_->Record("create", Exactly(usual * part));
     }
   }
   const LearnedSchedule schedule = Make({.seconds_of_delay_worth_one_poll = 1,
@@ -251,15 +242,13 @@ TEST_F(LearnedScheduleTest, TenDurationsOfEachOfTwoWavesTellHowWideTheyAre) {
 
 TEST_F(LearnedScheduleTest, DistributionIsThatOfTheDurations) {
   Fill(*model_, "create", 60, 0.5, 60);
+  const LearnedSchedule schedule = Make()->Schedule("create");
   double before = 0;
-  double at_median = 0;
-  for (const auto& [time, probability] :
-       Make()->Schedule("create").distribution) {
-    EXPECT_GE(probability, before);
-    before = probability;
-    if (time <= absl::Seconds(60)) at_median = probability;
+  for (const auto& point : schedule.distribution) {
+    EXPECT_GE(point.probability, before);
+    before = point.probability;
   }
-  EXPECT_NEAR(at_median, 0.5, 0.06);
+  EXPECT_NEAR(ProbabilityBy(schedule, absl::Minutes(1)), 0.5, 0.06);
   EXPECT_GT(before, 0.9);
 }
 
@@ -387,12 +376,7 @@ TEST_F(LearnedScheduleTest, IsSoundWhateverTheDurationsAre) {
 TEST_F(LearnedScheduleTest, WaitsWithoutAnEndMoveTheDistributionUp) {
   Fill(*model_, "create", 60, 0.5, 20);
   const auto probability_at_70s = [this] {
-    double last = 0;
-    for (const auto& [time, probability] :
-         Make()->Schedule("create").distribution) {
-      if (time <= absl::Seconds(70)) last = probability;
-    }
-    return last;
+    return ProbabilityBy(Make()->Schedule("create"), absl::Seconds(70));
   };
   const double before = probability_at_70s();
   for (int i = 0; i < 10; ++i) {

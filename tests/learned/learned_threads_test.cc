@@ -4,8 +4,6 @@
 // Threads that use learned delays, their models and their files, and objects
 // destroyed while another thread still uses them.
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +20,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "waiter/engine/engine.h"
 #include "waiter/engine/handle.h"
@@ -41,10 +38,6 @@ namespace {
 using ::testing::Ge;
 using ::testing::SizeIs;
 
-ObservedDuration Exactly(int seconds) {
-  return {.after = absl::Seconds(seconds), .by = absl::Seconds(seconds)};
-}
-
 struct Call {
   std::string name;
   std::function<void()> call;
@@ -55,47 +48,16 @@ void CallInPairs(const std::vector<Call>& calls, int times) {
   for (size_t one = 0; one < calls.size(); ++one) {
     for (size_t two = one; two < calls.size(); ++two) {
       SCOPED_TRACE(absl::StrCat(calls[one].name, " and ", calls[two].name));
-      std::atomic<int> ready = 0;
-      const auto run = [&](const Call& call) {
-        ++ready;
-        while (ready < 2) std::this_thread::yield();
+      RunThreads(/*count=*/2, [&](int thread) {
+        const Call& call = calls[thread == 0 ? one : two];
         for (int i = 0; i < times; ++i) call.call();
-      };
-      const JoiningThread other([&] { run(calls[one]); });
-      run(calls[two]);
+      });
     }
   }
 }
 
-class LearnedThreadsTest : public testing::Test {
+class LearnedThreadsTest : public DurationFileFixture {
  protected:
-  LearnedThreadsTest() {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~LearnedThreadsTest() override { std::filesystem::remove_all(folder_); }
-
-  std::unique_ptr<DurationFile> Open(
-      const std::shared_ptr<DurationModel>& model) const {
-    auto file = DurationFile::Open(path_, model);
-    EXPECT_EQ(file.status(), absl::OkStatus());
-    return file.ok() ? *std::move(file) : nullptr;
-  }
-
-  static std::shared_ptr<LearnedDelays> Learned(
-      const std::shared_ptr<DurationModel>& model) {
-    auto made = LearnedDelays::Make(model);
-    EXPECT_EQ(made.status(), absl::OkStatus());
-    return *made;
-  }
-
-  // Returns the durations that another process reads. Forgets no operation.
-  std::vector<ObservedDuration> Saved(std::string_view operation) const {
-    DurationModel read({.max_operations = 1'000'000});
-    EXPECT_EQ(DurationFile::Read(path_, read), absl::OkStatus());
-    return read.Durations(operation);
-  }
-
   // Waits for an operation of about `seconds`, on its own clock.
   static void WaitFor(const std::shared_ptr<LearnedDelays>& learned,
                       const std::string& operation, int seconds) {
@@ -107,27 +69,16 @@ class LearnedThreadsTest : public testing::Test {
                  .clock = &clock});
     EXPECT_TRUE(wait.Wait().ok());
   }
-
-  const std::string folder_ =
-      absl::StrCat(testing::TempDir(), "learned_threads_", getpid());
-  const std::string path_ = folder_ + "/durations";
 };
 
 TEST_F(LearnedThreadsTest, WaitsOfManyThreadsReadATableThatIsReplaced) {
-  constexpr int kThreads = 4;
-  constexpr int kWaits = 60;
   const auto model = std::make_shared<DurationModel>();
   const auto learned = Learned(model);
-  {
-    std::vector<JoiningThread> threads;
-    for (int thread = 0; thread < kThreads; ++thread) {
-      threads.emplace_back([&, thread] {
-        for (int i = 0; i < kWaits; ++i) {
-          WaitFor(learned, "shared", 20 + (i * 7 + thread) % 30);
-        }
-      });
+  RunThreads(/*count=*/4, [&](int thread) {
+    for (int i = 0; i < 60; ++i) {
+      WaitFor(learned, "shared", 20 + (i * 7 + thread) % 30);
     }
-  }
+  });
   EXPECT_THAT(model->Durations("shared"), SizeIs(128));
 }
 
@@ -197,17 +148,12 @@ TEST_F(LearnedThreadsTest, FilesOfOnePathLearnEverythingOfEachOther) {
   std::vector<std::unique_ptr<DurationFile>> files;
   files.reserve(models.size());
   for (const auto& model : models) files.push_back(Open(model));
-  {
-    std::vector<JoiningThread> threads;
-    for (size_t thread = 0; thread < 2; ++thread) {
-      threads.emplace_back([&, thread] {
-        for (int i = 0; i < kEach; ++i) {
-          models[thread]->Record(absl::StrCat("operation ", thread),
-                                 Exactly(i + 1));
-        }
-      });
+  RunThreads(/*count=*/2, [&](int thread) {
+    for (int i = 0; i < kEach; ++i) {
+      models[static_cast<size_t>(thread)]->Record(
+          absl::StrCat("operation ", thread), Exactly(i + 1));
     }
-  }
+  });
   // The last recording may have waited for the lock in vain.
   for (const auto& file : files) EXPECT_EQ(file->Sync(), absl::OkStatus());
   for (size_t i = 0; i < 2; ++i) {
@@ -294,15 +240,9 @@ TEST_F(LearnedThreadsTest, OneRecorderRunsAtATime) {
   DurationModel model;
   int unguarded = 0;
   model.SetRecorder([&](auto, const auto&) { ++unguarded; });
-  {
-    std::vector<JoiningThread> threads;
-    threads.reserve(2);
-    for (int thread = 0; thread < 2; ++thread) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < 200; ++i) model.Record("a", Exactly(1));
-      });
-    }
-  }
+  RunThreads(/*count=*/2, [&](int) {
+    for (int i = 0; i < 200; ++i) model.Record("a", Exactly(1));
+  });
   EXPECT_EQ(unguarded, 400);
 }
 

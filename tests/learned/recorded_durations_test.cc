@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/learned/learned_fixture.h"
 #include "tests/support/engine_fixture.h"
 #include "waiter/clock.h"
 #include "waiter/delay_source.h"
@@ -48,13 +49,6 @@ using ::testing::Ge;
 using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
-
-std::shared_ptr<LearnedDelays> Learned(
-    const std::shared_ptr<DurationModel>& model) {
-  auto made = LearnedDelays::Make(model);
-  EXPECT_EQ(made.status(), absl::OkStatus());
-  return *made;
-}
 
 // Matches what a wait records that ended before its operation.
 auto AtLeast(int seconds) {
@@ -115,10 +109,7 @@ class RecordedDurationsTest : public EngineFixture {
   // Fills the model with 20 durations of a minute, so that the next poll is
   // late.
   void Learn() {
-    for (int i = 0; i < 20; ++i) {
-      model_->Record("create",
-                     {.after = absl::Minutes(1), .by = absl::Minutes(1)});
-    }
+    Fill(*model_, "create", 60, /*spread=*/0, 20);
     known_ = 20;
   }
 

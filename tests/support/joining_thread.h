@@ -2,16 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A thread that its destructor joins, for standard libraries without
-// `std::jthread`:
+// `std::jthread`, and many that begin together:
 //
 //   const JoiningThread canceller([&] { stop.request_stop(); });
+//   RunThreads(4, [&](int thread) { Work(thread); });
 
 #ifndef WAITER_TESTS_SUPPORT_JOINING_THREAD_H_
 #define WAITER_TESTS_SUPPORT_JOINING_THREAD_H_
 
 #include <concepts>
+#include <cstddef>
+#include <latch>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace waiter {
 
@@ -37,6 +41,21 @@ class JoiningThread {
  private:
   std::thread thread_;
 };
+
+// Calls `body` with the numbers from 0 to `count` - 1, each on a thread of its
+// own, and returns when all calls have.
+template <std::invocable<int> F>
+void RunThreads(int count, const F& body) {
+  std::latch all_are_there(count);
+  std::vector<JoiningThread> threads;
+  threads.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      all_are_there.arrive_and_wait();
+      body(i);
+    });
+  }
+}
 
 }  // namespace waiter
 
