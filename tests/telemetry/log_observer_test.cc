@@ -38,7 +38,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -292,23 +291,18 @@ TEST_F(LogObserverTest, ThreadsShareAnObserver) {
         const std::lock_guard<std::mutex> lock(mutex);
         ++lines;
       }});
-  {
-    std::vector<JoiningThread> threads;
-    for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&] {
-        for (int wait = 0; wait < kWaits; ++wait) {
-          SimulatedClock clock;
-          ScriptedPoll<> script(
-              clock, {NotReady("a"), NotReady("a"), NotReady("b"), Success()});
-          (void)Waiter(std::ref(script), {.timeout = absl::Minutes(1),
-                                          .backoff = Every(absl::Seconds(1)),
-                                          .hooks = {.observer = observer},
-                                          .clock = &clock})
-              .Wait();
-        }
-      });
+  RunThreads(kThreads, [&](int) {
+    for (int wait = 0; wait < kWaits; ++wait) {
+      SimulatedClock clock;
+      ScriptedPoll<> script(
+          clock, {NotReady("a"), NotReady("a"), NotReady("b"), Success()});
+      (void)Waiter(std::ref(script), {.timeout = absl::Minutes(1),
+                                      .backoff = Every(absl::Seconds(1)),
+                                      .hooks = {.observer = observer},
+                                      .clock = &clock})
+          .Wait();
     }
-  }
+  });
   EXPECT_EQ(lines, kThreads * kWaits * 3);
 }
 

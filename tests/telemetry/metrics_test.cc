@@ -44,7 +44,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -609,28 +608,24 @@ TEST_F(MetricsTableTest, EnginesComeAndGoWhileOthersCollect) {
       while (!done) (void)PrometheusText(*table_);
     });
   }
-  {
-    std::vector<JoiningThread> owners;
-    for (int i = 0; i < 2; ++i) {
-      owners.emplace_back([&, name = absl::StrCat("engine ", i)] {
-        for (int round = 0; round < 50; ++round) {
-          WaitEngine engine({.threads = 2});
-          table_->Watch(name, engine);
-          for (int wait = 0; wait < 5; ++wait) {
-            engine
-                .Start(Waiter([polls = 0]() mutable { return ++polls == 3; },
-                              {.operation = absl::StrCat(round),
-                               .timeout = absl::Hours(1),
-                               .backoff = Every(absl::Microseconds(100)),
-                               .hooks = {.observer = observer_}}),
-                       [](const auto&) {})
-                .Detach();
-          }
-          table_->Forget(name);
-        }
-      });
+  RunThreads(/*count=*/2, [&](int thread) {
+    const std::string name = absl::StrCat("engine ", thread);
+    for (int round = 0; round < 50; ++round) {
+      WaitEngine engine({.threads = 2});
+      table_->Watch(name, engine);
+      for (int wait = 0; wait < 5; ++wait) {
+        engine
+            .Start(Waiter([polls = 0]() mutable { return ++polls == 3; },
+                          {.operation = absl::StrCat(round),
+                           .timeout = absl::Hours(1),
+                           .backoff = Every(absl::Microseconds(100)),
+                           .hooks = {.observer = observer_}}),
+                   [](const auto&) {})
+            .Detach();
+      }
+      table_->Forget(name);
     }
-  }
+  });
   done = true;
   readers.clear();
   for (const MetricFamily& family : table_->Collect()) {

@@ -108,9 +108,6 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::IsEmpty;
-using ::testing::Key;
-using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -136,6 +133,7 @@ std::vector<std::string> AttemptsOf(const SpanRecord& span) {
   return attempts;
 }
 
+// After each test, every span has ended once, and none is current.
 class TracedTest : public testing::Test {
  protected:
   ~TracedTest() override {
@@ -178,7 +176,6 @@ TEST_F(TracedTest, WaitHasASpanAndEachPollAChildOfIt) {
                           "wait create instance/poll create instance",
                           "wait create instance/poll create instance"));
   EXPECT_THAT(current, Each("poll create instance"));
-  EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
   EXPECT_THAT(spans(), Each(Field(&SpanRecord::status, StatusCode::kUnset)));
   EXPECT_THAT(spans()[0].attributes,
               ElementsAre(Pair("waiter.name", "instance i-0abc"),
@@ -189,7 +186,6 @@ TEST_F(TracedTest, WaitHasASpanAndEachPollAChildOfIt) {
   EXPECT_THAT(spans()[2].attributes,
               ElementsAre(Pair("waiter.poll.attempt", "2"),
                           Pair("waiter.poll.status", "not ready")));
-  EXPECT_EQ(CurrentSpan(), "none");
 }
 
 TEST_F(TracedTest, ParentIsTheSpanThatWasCurrentAtTheCallOfTraced) {
@@ -359,9 +355,8 @@ TEST_F(TracedTest, WaitThatMakesNoPollHasASpan) {
       Traced(tracer_, Waiter([] { return true; }, invalid)).Wait();
 
   EXPECT_EQ(result.reason(), StopReason::kInvalidOptions);
-  EXPECT_THAT(spans(), ElementsAre(AllOf(
-                           Field(&SpanRecord::ends, 1),
-                           Field(&SpanRecord::status, StatusCode::kError))));
+  EXPECT_THAT(spans(),
+              ElementsAre(Field(&SpanRecord::status, StatusCode::kError)));
 }
 
 TEST_F(TracedTest, FunctionThatThrowsEndsBothSpans) {
@@ -371,10 +366,7 @@ TEST_F(TracedTest, FunctionThatThrowsEndsBothSpans) {
   EXPECT_THROW((void)traced.Wait(), std::string);
 
   EXPECT_THAT(spans(), SizeIs(2));
-  EXPECT_THAT(spans(),
-              Each(AllOf(Field(&SpanRecord::ends, 1),
-                         Field(&SpanRecord::status, StatusCode::kError))));
-  EXPECT_EQ(CurrentSpan(), "none");
+  EXPECT_THAT(spans(), Each(Field(&SpanRecord::status, StatusCode::kError)));
 }
 
 TEST_F(TracedTest, OwnObserverContextAndMoveOnlyValueStay) {
@@ -522,7 +514,6 @@ TEST_F(TracedTest, WaitThatGoesOnHasASpanOfItsOwn) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.report().attempts, 2);
   EXPECT_THAT(spans(), SizeIs(before + 2));
-  EXPECT_THAT(spans(), Each(Field(&SpanRecord::ends, 1)));
 }
 
 TEST_F(TracedTest, PollsOnAnExecutorHaveTheirSpansThere) {
@@ -636,16 +627,11 @@ TEST_F(TracedTest, OneWaiterTracesItsWaitsOnSeveralThreadsAndAnEngine) {
                             return context.attempt == 5;
                           },
                           options));
-  {
-    std::vector<JoiningThread> threads;
-    for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&] {
-        for (int wait = 0; wait < kWaits; ++wait) {
-          EXPECT_TRUE(traced.Wait().ok());
-        }
-      });
+  RunThreads(kThreads, [&](int) {
+    for (int wait = 0; wait < kWaits; ++wait) {
+      EXPECT_TRUE(traced.Wait().ok());
     }
-  }
+  });
   EXPECT_THAT(spans(), SizeIs(kThreads * kWaits * 6));
   {
     WaitEngine engine({.threads = 2});
