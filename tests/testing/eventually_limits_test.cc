@@ -29,9 +29,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
 #include "tests/support/status_matchers.h"
-#include "waiter/backoff.h"
-#include "waiter/clock.h"
-#include "waiter/stop_token.h"
+#include "tests/testing/eventually_fixture.h"
 #include "waiter/testing/gtest.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
@@ -50,54 +48,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-class DisguisedClock final : public Clock {
- public:
-  absl::Time TimeNow() override { return clock_.TimeNow(); }
-  MonotonicTime MonotonicNow() override { return clock_.MonotonicNow(); }
-  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
-                  std::string_view who) override {
-    clock_.SleepUntil(wake_up, stop, who);
-  }
-  absl::Duration Elapsed() { return clock_.Elapsed(); }
-  void Advance(absl::Duration duration) { clock_.AdvanceTime(duration); }
-
- private:
-  SimulatedClock clock_;
-};
-
-#ifdef _WIN32
-// Windows has other calls, and no empty variables.
-int setenv(const char* name, const char* value, int /*overwrite*/) {
-  return _putenv_s(name, value);
-}
-int unsetenv(const char* name) { return _putenv_s(name, ""); }
-#endif
-
-// Sets a variable, or unsets it if `value` is null, while this object exists.
-class ScopedEnvironment {
- public:
-  ScopedEnvironment(const char* name, const char* value) : name_(name) {
-    const char* const old = getenv(name);
-    had_ = old != nullptr;
-    if (had_) old_ = old;
-    Set(value);
-  }
-  ~ScopedEnvironment() { Set(had_ ? old_.c_str() : nullptr); }
-
- private:
-  void Set(const char* value) const {
-    if (value == nullptr) {
-      unsetenv(name_);
-    } else {
-      setenv(name_, value, 1);
-    }
-  }
-
-  const char* name_;
-  bool had_;
-  std::string old_;
-};
-
 // Returns a property of the running test.
 std::string Property(std::string_view key) {
   const testing::TestResult& result =
@@ -113,11 +63,7 @@ std::string Property(std::string_view key) {
 class EventuallyLimitsTest : public testing::Test {
  protected:
   EventuallyOptions Options(absl::Duration timeout) {
-    return {.timeout = timeout,
-            .backoff = {.initial_delay = Seconds(1),
-                        .max_delay = Seconds(1),
-                        .jitter = Jitter::None()},
-            .clock = &clock_};
+    return {.timeout = timeout, .backoff = kEverySecond, .clock = &clock_};
   }
 
   // Returns the factor of a sanitizer that this test may run under.
@@ -127,7 +73,7 @@ class EventuallyLimitsTest : public testing::Test {
 
   ScopedEnvironment no_scale_{"WAITER_TEST_TIMEOUT_SCALE", nullptr};
   ScopedEnvironment no_test_timeout_{"TEST_TIMEOUT", nullptr};
-  DisguisedClock clock_;
+  StoppingClock clock_;
 };
 
 // Returns what `code` writes to the standard error stream, line by line.

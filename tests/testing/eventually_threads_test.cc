@@ -244,20 +244,17 @@ TEST(EventuallyThreadsTest, OverlappingBlocksRestoreTheFlagsOfGoogleTest) {
 
 // Each thread has its own failures, polls and defaults.
 TEST(EventuallyThreadsTest, BlocksOnSeveralThreadsStaySeparate) {
-  std::vector<JoiningThread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([] {
-      SimulatedClock clock;
-      for (int round = 0; round < 20; ++round) {
-        int runs = 0;
-        EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 3); },
-                                 On(clock, Seconds(5)));
-        const ScopedEventuallyDefaults defaults({.timeout = Minutes(1)});
-        EXPECT_EVENTUALLY(runs++, 5, {.clock = &clock});
-        EXPECT_EQ(runs, 6);
-      }
-    });
-  }
+  RunThreads(/*count=*/3, [](int) {
+    SimulatedClock clock;
+    for (int round = 0; round < 20; ++round) {
+      int runs = 0;
+      EXPECT_EVENTUALLY_PASSES({ EXPECT_EQ(++runs, 3); },
+                               On(clock, Seconds(5)));
+      const ScopedEventuallyDefaults defaults({.timeout = Minutes(1)});
+      EXPECT_EVENTUALLY(runs++, 5, {.clock = &clock});
+      EXPECT_EQ(runs, 6);
+    }
+  });
 }
 
 }  // namespace

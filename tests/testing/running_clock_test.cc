@@ -5,13 +5,11 @@
 
 #include "waiter/testing/running_clock.h"
 
-#include <functional>
-#include <string_view>
-
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/failures.h"
+#include "tests/testing/eventually_fixture.h"
 #include "waiter/clock.h"
 #include "waiter/stop_token.h"
 #include "waiter/testing/gtest.h"
@@ -26,29 +24,6 @@ using ::absl::Seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// The clock of a machine that may stop the program in a sleep. It is a
-// simulated clock in disguise, because real time is measured differently.
-class StoppingClock final : public Clock {
- public:
-  absl::Time TimeNow() override { return clock_.TimeNow(); }
-  MonotonicTime MonotonicNow() override { return clock_.MonotonicNow(); }
-  void SleepUntil(MonotonicTime wake_up, const waiter::stop_token& stop,
-                  std::string_view who) override {
-    clock_.SleepUntil(wake_up, stop, who);
-    if (++sleeps_ == stop_in_sleep) clock_.AdvanceTime(stop_for);
-  }
-
-  absl::Duration Elapsed() { return clock_.Elapsed(); }
-  void Advance(absl::Duration time) { clock_.AdvanceTime(time); }
-
-  int stop_in_sleep = 0;
-  absl::Duration stop_for;
-
- private:
-  SimulatedClock clock_;
-  int sleeps_ = 0;
-};
 
 bool debugged = false;
 bool IsDebuggedNow() { return debugged; }
@@ -126,9 +101,7 @@ TEST_F(RunningClockTest, SleepWithoutEndOverflowsNothing) {
 
 // Bazel's own limit of 5 minutes still applies, so these stops are shorter.
 EventuallyOptions EverySecond(Clock& clock) {
-  return {.timeout = Seconds(5),
-          .backoff = {.initial_delay = Seconds(1), .max_delay = Seconds(1)},
-          .clock = &clock};
+  return {.timeout = Seconds(5), .backoff = kEverySecond, .clock = &clock};
 }
 
 // playwright#31501: an assertion expires while its program is in a debugger.
