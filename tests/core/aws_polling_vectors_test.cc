@@ -64,14 +64,9 @@ std::vector<absl::Duration> Durations(const Json& milliseconds) {
   return durations;
 }
 
-class AwsPollingVectorsTest : public testing::Test {
+class AwsPollingVectorsTest
+    : public VectorTest<"aws_polling_seed.json", /*cases=*/72> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("aws_polling_seed.json", /*cases=*/72);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   static PlayedWait NeverReady(const Program& program, int64_t max_retries,
                                absl::Duration cap = absl::InfiniteDuration()) {
     return Play(program.preset(max_retries, cap), {PollStatus::kNotReady});

@@ -180,14 +180,9 @@ WaitOptions Given2026(const Json& given) {
   return result;
 }
 
-class AwsStandard2026VectorsTest : public testing::Test {
+class AwsStandard2026VectorsTest
+    : public VectorTest<"aws_standard_2026.json", /*cases=*/55> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("aws_standard_2026.json", /*cases=*/55);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   static void RunCases(std::string_view member) {
     for (const Json& entry : File()[member].array()) {
       SCOPED_TRACE(entry["name"].string());
@@ -366,14 +361,8 @@ TEST_F(AwsStandard2026VectorsTest, MixedAnswersGrowTogether) {
                           absl::Milliseconds(200)));
 }
 
-class KotlinLegacyVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("kotlin_standard_legacy.json", /*cases=*/9);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using KotlinLegacyVectorsTest =
+    VectorTest<"kotlin_standard_legacy.json", /*cases=*/9>;
 
 TEST_F(KotlinLegacyVectorsTest, Cases) {
   File().Describes({"source", "notes"});
@@ -425,14 +414,9 @@ TEST_F(KotlinLegacyVectorsTest, TheAdaptiveModeHasALimiterToo) {
   EXPECT_EQ(AwsStandard2026().budgets.rate_limiter, nullptr);
 }
 
-class KotlinBackoffVectorsTest : public testing::Test {
+class KotlinBackoffVectorsTest
+    : public VectorTest<"kotlin_backoff.json", /*cases=*/95> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("kotlin_backoff.json", /*cases=*/95);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   // The parameters of `entry` in both presets; the rest are their defaults.
   static std::vector<WaitOptions> Presets(const Json& entry) {
     const auto set = [&entry](auto options) {

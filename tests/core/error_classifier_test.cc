@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,20 +41,31 @@ ServiceError BotocoreError(const Json& json) {
   return error;
 }
 
-class ErrorVectorsTest : public testing::Test {
+class ErrorVectorsTest
+    : public VectorTest<"error_classification.json", /*cases=*/86> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("error_classification.json", /*cases=*/86);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   // `entry` is the place in the file that says so.
   static void Expect(const Json& entry, const ErrorClassifier& classifier,
                      const ServiceError& error, PollStatus expected) {
     EXPECT_EQ(classifier.ClassOf(error), expected)
         << "HTTP " << error.http_status << " code '" << error.code << "'";
     File().Ran(entry);
+  }
+
+  // The errors with one of `codes`, or of these HTTP `statuses`, have a class.
+  static void ExpectCodes(const Json& codes, const ErrorClassifier& classifier,
+                          PollStatus expected) {
+    for (const Json& code : codes.array()) {
+      Expect(code, classifier, {.http_status = 400, .code = code.string()},
+             expected);
+    }
+  }
+  static void ExpectStatuses(const Json& statuses,
+                             const ErrorClassifier& classifier,
+                             PollStatus expected) {
+    for (const Json& status : statuses.array()) {
+      Expect(status, classifier, {.http_status = HttpOf(status)}, expected);
+    }
   }
 };
 
@@ -68,20 +80,15 @@ TEST_F(ErrorVectorsTest, KotlinCosts) {
 TEST_F(ErrorVectorsTest, KotlinCodesHaveTheirClasses) {
   const ErrorClassifier kotlin = ErrorClassifier::AwsKotlin();
   const Json& codes = File()["kotlin_codes"];
-  for (const Json& code : codes["throttling"].array()) {
-    Expect(code, kotlin, {.http_status = 400, .code = code.string()},
-           PollStatus::kThrottled);
-    EXPECT_EQ(ClassOfAwsErrorCode(code.string()), PollStatus::kThrottled);
+  for (const auto& [list, expected] :
+       {std::pair("throttling", PollStatus::kThrottled),
+        {"transient", PollStatus::kServerError}}) {
+    ExpectCodes(codes[list], kotlin, expected);
+    for (const Json& code : codes[list].array()) {
+      EXPECT_EQ(ClassOfAwsErrorCode(code.string()), expected) << code.string();
+    }
   }
-  for (const Json& code : codes["transient"].array()) {
-    Expect(code, kotlin, {.http_status = 400, .code = code.string()},
-           PollStatus::kServerError);
-    EXPECT_EQ(ClassOfAwsErrorCode(code.string()), PollStatus::kServerError);
-  }
-  for (const Json& status : codes["status_transient"].array()) {
-    Expect(status, kotlin, {.http_status = HttpOf(status)},
-           PollStatus::kServerError);
-  }
+  ExpectStatuses(codes["status_transient"], kotlin, PollStatus::kServerError);
 }
 
 TEST_F(ErrorVectorsTest, KotlinTriesCodeThenStatusThenFlags) {
@@ -138,23 +145,11 @@ TEST_F(ErrorVectorsTest, BotocoreTransientErrorsAreServerErrors) {
 TEST_F(ErrorVectorsTest, GoV1CodesHaveTheirClasses) {
   const ErrorClassifier go = ErrorClassifier::AwsGoV1();
   const Json& lists = File()["go_v1"];
-  for (const Json& code : lists["throttle_codes"].array()) {
-    Expect(code, go, {.http_status = 400, .code = code.string()},
-           PollStatus::kThrottled);
-  }
-  for (const Json& status : lists["throttle_status"].array()) {
-    Expect(status, go, {.http_status = HttpOf(status)}, PollStatus::kThrottled);
-  }
-  for (const char* list : {"retryable_codes", "creds_expired"}) {
-    for (const Json& code : lists[list].array()) {
-      Expect(code, go, {.http_status = 400, .code = code.string()},
-             PollStatus::kServerError);
-    }
-  }
-  for (const Json& status : lists["retryable_status"].array()) {
-    Expect(status, go, {.http_status = HttpOf(status)},
-           PollStatus::kServerError);
-  }
+  ExpectCodes(lists["throttle_codes"], go, PollStatus::kThrottled);
+  ExpectStatuses(lists["throttle_status"], go, PollStatus::kThrottled);
+  ExpectCodes(lists["retryable_codes"], go, PollStatus::kServerError);
+  ExpectCodes(lists["creds_expired"], go, PollStatus::kServerError);
+  ExpectStatuses(lists["retryable_status"], go, PollStatus::kServerError);
 }
 
 // The HTTP statuses below 510 that are polled again if the error has no code.

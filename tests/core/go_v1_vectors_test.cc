@@ -46,14 +46,9 @@ RetryAfter Parse(const Json& header) {
                          absl::FromUnixSeconds(kNowInUnixSeconds));
 }
 
-class GoV1VectorsTest : public testing::Test {
+class GoV1VectorsTest
+    : public VectorTest<"go_v1_retryrules.json", /*cases=*/151> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("go_v1_retryrules.json", /*cases=*/151);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   // The delays of 100 retries. `retries` is as in Go, from 0.
   static std::vector<absl::Duration> Delays(GoV1RetryOptions options,
                                             const Poll<>& found,

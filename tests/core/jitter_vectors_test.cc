@@ -27,14 +27,9 @@ void ExpectNear(absl::Duration actual, absl::Duration expected) {
       << actual << " instead of " << expected;
 }
 
-class JitterVectorsTest : public testing::Test {
+class JitterVectorsTest
+    : public VectorTest<"jitter_js_seed.json", /*cases=*/60> {
  protected:
-  static VectorFile& File() {
-    static VectorFile file("jitter_js_seed.json", /*cases=*/60);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-
   static BackoffOptions Curve(Jitter jitter) {
     return {.initial_delay = Ms(File()["base"]),
             .max_delay = Ms(File()["cap"]),

@@ -1,12 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Rate limiters that tests begin with.
+// Rate limiters and quotas that tests begin with.
 
 #ifndef WAITER_TESTS_CORE_LIMITERS_H_
 #define WAITER_TESTS_CORE_LIMITERS_H_
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "waiter/budgets.h"
@@ -18,6 +19,14 @@ namespace waiter {
 // A start after some uptime, so that nothing relies on a clock that starts at
 // 0.
 inline constexpr MonotonicTime kStart{std::chrono::hours(1000)};
+
+inline MonotonicTime At(double seconds) {
+  return kStart + std::chrono::nanoseconds(std::llround(seconds * 1e9));
+}
+
+inline std::shared_ptr<RetryQuota> MakeQuota(const RetryQuotaOptions& options) {
+  return RetryQuota::Make(options).value();
+}
 
 inline std::shared_ptr<AdaptiveRateLimiter> MakeLimiter(
     const RateLimiterOptions& options = {}) {

@@ -44,10 +44,6 @@ auto EachOf(Matcher matcher) {
 // The vectors and the limiter compute with doubles; this many digits agree.
 constexpr double kFullPrecision = 1e-14;
 
-MonotonicTime At(double seconds) {
-  return kStart + nanoseconds(std::llround(seconds * 1e9));
-}
-
 double SecondsUntil(MonotonicTime time) {
   return std::chrono::duration<double>(time - kStart).count();
 }
@@ -67,14 +63,8 @@ RateLimiterOptions OptionsFrom(const Json& parameters) {
           .growth_limit = parameters["max_rate_multiplier"].number()};
 }
 
-class AdaptiveEndToEndVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("adaptive_e2e.json", /*cases=*/34);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using AdaptiveEndToEndVectorsTest =
+    VectorTest<"adaptive_e2e.json", /*cases=*/34>;
 
 TEST_F(AdaptiveEndToEndVectorsTest, Published) {
   File().Describes({"source", "note", "initial", "parameters", "tolerance"});
@@ -143,14 +133,8 @@ CubicRate CubicFrom(const RateLimiterOptions& options, const Json& given) {
   return cubic;
 }
 
-class AdaptiveCubicVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("adaptive_cubic.json", /*cases=*/54);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using AdaptiveCubicVectorsTest =
+    VectorTest<"adaptive_cubic.json", /*cases=*/54>;
 
 TEST_F(AdaptiveCubicVectorsTest, Cases) {
   File().Describes({"source", "parameters"});
@@ -257,14 +241,8 @@ TEST_F(AdaptiveCubicVectorsTest, CasesOfBotocore) {
   File().Describes(botocore["source"]);
 }
 
-class BotocoreRateClockerVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("botocore_rate_clocker.json", /*cases=*/10);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using BotocoreRateClockerVectorsTest =
+    VectorTest<"botocore_rate_clocker.json", /*cases=*/10>;
 
 // Returns the measurements of a meter at the times of a sequence of the file.
 std::vector<double> Measure(const Json& sequence) {
@@ -314,14 +292,8 @@ TEST_F(BotocoreRateClockerVectorsTest, Assertions) {
   EXPECT_NEAR(per_bucket.at(5), 9.6, 5e-8);
 }
 
-class AdaptiveAcquireVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("adaptive_acquire.json", /*cases=*/20);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using AdaptiveAcquireVectorsTest =
+    VectorTest<"adaptive_acquire.json", /*cases=*/20>;
 
 TEST_F(AdaptiveAcquireVectorsTest, AsInJavaScript) {
   File().Describes({"source"});

@@ -81,14 +81,7 @@ RetryAfter ParseNow(std::string_view value) {
   return ParseRetryAfter(value, kNow);
 }
 
-class HintVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("server_hints.json", /*cases=*/42);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using HintVectorsTest = VectorTest<"server_hints.json", /*cases=*/42>;
 
 TEST_F(HintVectorsTest, CombinationRules) {
   File().Describes({"source"});

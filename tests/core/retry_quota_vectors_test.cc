@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
+#include "tests/core/limiters.h"
 #include "tests/support/json.h"
 #include "tests/support/vectors.h"
 #include "waiter/budgets.h"
@@ -20,18 +20,9 @@
 namespace waiter::retry_quota_vectors_test {
 namespace {
 
-using ::std::chrono::hours;
 using ::std::chrono::milliseconds;
 using ::std::chrono::seconds;
 using WhenSpent = RetryQuotaOptions::WhenSpent;
-
-// A start after some uptime, so that nothing relies on a clock that starts at
-// 0.
-constexpr MonotonicTime kStart{hours(1000)};
-
-std::shared_ptr<RetryQuota> MakeQuota(const RetryQuotaOptions& options) {
-  return RetryQuota::Make(options).value();
-}
 
 RetryQuotaOptions OptionsFrom(const Json& config, RetryQuotaOptions options) {
   options.capacity = config.number_or("max_capacity", options.capacity);
@@ -98,14 +89,8 @@ void PlaySteps(RetryQuota& quota, const Json& steps) {
   }
 }
 
-class RetryQuotaVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("kotlin_token_bucket.json", /*cases=*/15);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using RetryQuotaVectorsTest =
+    VectorTest<"kotlin_token_bucket.json", /*cases=*/15>;
 
 TEST_F(RetryQuotaVectorsTest, Cases) {
   File().Describes({"source", "test_config"});

@@ -28,14 +28,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class SmithyWaiterVectorsTest : public testing::Test {
- protected:
-  static VectorFile& File() {
-    static VectorFile file("smithy_waiter.json", /*cases=*/34);
-    return file;
-  }
-  static void TearDownTestSuite() { File().Report(); }
-};
+using SmithyWaiterVectorsTest = VectorTest<"smithy_waiter.json", /*cases=*/34>;
 
 TEST_F(SmithyWaiterVectorsTest, Ceilings) {
   File().Describes({"source", "units"});

@@ -7,6 +7,8 @@
 #ifndef WAITER_TESTS_SUPPORT_VECTORS_H_
 #define WAITER_TESTS_SUPPORT_VECTORS_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "gtest/gtest.h"
 #include "tests/support/json.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -31,14 +34,7 @@ namespace waiter {
 // A case is a value of the file, with everything in it. A test marks it as run
 // after comparing it, or as not run, with the reason:
 //
-//   class XTest : public testing::Test {
-//    protected:
-//     static VectorFile& File() {
-//       static VectorFile file("x.json", /*cases=*/12);
-//       return file;
-//     }
-//     static void TearDownTestSuite() { File().Report(); }
-//   };
+//   using XTest = VectorTest<"x.json", /*cases=*/12>;
 //
 //   TEST_F(XTest, Delays) {
 //     File().Describes({"source"});
@@ -95,6 +91,28 @@ class VectorFile {
   int64_t cases_;
   std::map<std::string, Mark> marks_;  // By path.
   std::set<std::string> reasons_;      // "path: reason".
+};
+
+// A string literal as an argument of a template.
+template <size_t kSize>
+struct VectorFileName {
+  // NOLINTNEXTLINE(google-explicit-constructor,modernize-avoid-c-arrays)
+  constexpr VectorFileName(const char (&name)[kSize]) {
+    std::copy_n(name, kSize, text.begin());
+  }
+
+  std::array<char, kSize> text;
+};
+
+// The suite of a file: its tests share `File()`, which is reported after them.
+template <VectorFileName kName, int64_t kCases>
+class VectorTest : public testing::Test {
+ protected:
+  static VectorFile& File() {
+    static VectorFile file(kName.text.data(), kCases);
+    return file;
+  }
+  static void TearDownTestSuite() { File().Report(); }
 };
 
 // Reads "tests/vectors/" + `name`, a table with commas between its columns,
