@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
-#include <latch>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -32,10 +30,6 @@ namespace {
 using ::std::chrono::milliseconds;
 using ::std::chrono::nanoseconds;
 using ::testing::HasSubstr;
-
-MonotonicTime At(double seconds) {
-  return kStart + nanoseconds(std::llround(seconds * 1e9));
-}
 
 TEST(AdaptiveRateLimiterTest, LimiterLetsEveryPollPassUntilThrottled) {
   const auto limiter = MakeLimiter();
@@ -295,29 +289,20 @@ TEST(AdaptiveRateLimiterTest, RateOfMakeLimitingIsFiniteAndNotNegative) {
 // Many threads that use one limiter.
 
 TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsShareTheRefill) {
-  constexpr int kThreads = 64;
   constexpr double kRate = 1000;
   const auto limiter = MakeThrottled(kRate, 1000);
   std::atomic<int64_t> now_in_ms = 1000;
   std::atomic<int> granted = 0;
-  std::latch start(kThreads);
-  {
-    std::vector<JoiningThread> threads;
-    threads.reserve(kThreads);
-    for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&] {
-        start.arrive_and_wait();
-        for (int j = 0; j < 500; ++j) {
-          const MonotonicTime now = kStart + milliseconds(now_in_ms);
-          if (limiter->Acquire(now) == now) {
-            ++granted;
-          } else {
-            ++now_in_ms;
-          }
-        }
-      });
+  RunThreads(/*count=*/64, [&](int) {
+    for (int i = 0; i < 500; ++i) {
+      const MonotonicTime now = kStart + milliseconds(now_in_ms);
+      if (limiter->Acquire(now) == now) {
+        ++granted;
+      } else {
+        ++now_in_ms;
+      }
     }
-  }
+  });
   // Takes the remaining tokens: they must not be lost either.
   const MonotonicTime now = kStart + milliseconds(now_in_ms);
   while (limiter->Acquire(now) == now) ++granted;
@@ -329,29 +314,23 @@ TEST(AdaptiveRateLimiterThreadTest, SixtyFourThreadsShareTheRefill) {
 }
 
 TEST(AdaptiveRateLimiterThreadTest, ManyThreadsMayCallEverything) {
-  constexpr int kThreads = 8;
   const auto limiter = MakeLimiter();
   limiter->Acquire(kStart);
-  {
-    std::vector<JoiningThread> threads;
-    threads.reserve(kThreads);
-    for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&, i] {
-        for (int j = 0; j < 1000; ++j) {
-          const MonotonicTime now = kStart + milliseconds(j);
-          EXPECT_GE(limiter->Acquire(now), now);
-          EXPECT_TRUE(limiter->Acquire(now, 0.5).ok());
-          limiter->Update(now, i == 0 && j % 100 == 99 ? PollStatus::kThrottled
-                                                       : PollStatus::kNotReady);
-          EXPECT_GE(limiter->Rate().value_or(1), 0.5);
-          EXPECT_GE(limiter->State().max_capacity, 0);
-          if (j % 100 == 0) {
-            EXPECT_EQ(limiter->MakeAlike()->Rate(), std::nullopt);
-          }
-        }
-      });
+  RunThreads(/*count=*/8, [&](int thread) {
+    for (int i = 0; i < 1000; ++i) {
+      const MonotonicTime now = kStart + milliseconds(i);
+      EXPECT_GE(limiter->Acquire(now), now);
+      EXPECT_TRUE(limiter->Acquire(now, 0.5).ok());
+      limiter->Update(now, thread == 0 && i % 100 == 99
+                               ? PollStatus::kThrottled
+                               : PollStatus::kNotReady);
+      EXPECT_GE(limiter->Rate().value_or(1), 0.5);
+      EXPECT_GE(limiter->State().max_capacity, 0);
+      if (i % 100 == 0) {
+        EXPECT_EQ(limiter->MakeAlike()->Rate(), std::nullopt);
+      }
     }
-  }
+  });
   EXPECT_TRUE(limiter->State().limiting);
   EXPECT_GE(limiter->State().fill_rate, 0.5);
 }
@@ -360,17 +339,8 @@ TEST(AdaptiveRateLimiterThreadTest, ThreadsThatStartTogetherAreAllCounted) {
   constexpr int kThreads = 8;
   for (int round = 0; round < 20; ++round) {
     const auto limiter = MakeLimiter();
-    std::latch start(kThreads);
-    {
-      std::vector<JoiningThread> threads;
-      threads.reserve(kThreads);
-      for (int i = 0; i < kThreads; ++i) {
-        threads.emplace_back([&] {
-          start.arrive_and_wait();
-          limiter->Update(kStart, PollStatus::kNotReady);
-        });
-      }
-    }
+    RunThreads(kThreads,
+               [&](int) { limiter->Update(kStart, PollStatus::kNotReady); });
     limiter->Update(At(0.5), PollStatus::kNotReady);
 
     EXPECT_DOUBLE_EQ(limiter->State().measured_rate,

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -136,17 +135,12 @@ TEST(RealClockTest, ReadingBeforeAFarLimitIsAFewMillisecondsOld) {
 TEST(RealClockTest, ThreadsSleepIndependently) {
   Clock& clock = GetRealClock();
   std::atomic<int> early = 0;
-  {
-    std::vector<JoiningThread> threads;
-    for (int i = 1; i <= 8; ++i) {
-      threads.emplace_back([&, i] {
-        const MonotonicTime wake_up =
-            clock.MonotonicNow() + microseconds(500 * i);
-        clock.SleepUntil(wake_up, {}, "test");
-        if (clock.MonotonicNow() < wake_up) ++early;
-      });
-    }
-  }
+  RunThreads(/*count=*/8, [&](int thread) {
+    const MonotonicTime wake_up =
+        clock.MonotonicNow() + microseconds(500 * (thread + 1));
+    clock.SleepUntil(wake_up, {}, "test");
+    if (clock.MonotonicNow() < wake_up) ++early;
+  });
   EXPECT_EQ(early, 0);
 }
 

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <latch>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/limiters.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/budgets.h"
@@ -37,15 +37,7 @@ using ::testing::HasSubstr;
 using ::testing::Optional;
 using WhenSpent = RetryQuotaOptions::WhenSpent;
 
-// A start after some uptime, so that nothing relies on a clock that starts at
-// 0.
-constexpr MonotonicTime kStart{hours(1000)};
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::shared_ptr<RetryQuota> MakeQuota(const RetryQuotaOptions& options) {
-  return RetryQuota::Make(options).value();
-}
 
 TEST(RetryQuotaTest, DefaultsAreThoseOf2026) {
   const auto quota = MakeQuota({});
@@ -204,21 +196,6 @@ TEST(RetryQuotaTest, TokenThatWasSavedStandsForTheSameCost) {
 
 TEST(RetryQuotaTest, TokenIsOneByte) { static_assert(sizeof(QuotaToken) == 1); }
 
-TEST(RetryQuotaTest, LastCostIsRefundedOnlyOnce) {
-  const auto quota = MakeQuota({.capacity = 100});
-  QuotaToken token;
-  quota->Acquire(QuotaUse::kFirstPoll, kStart, token);
-  quota->Acquire(QuotaUse::kRetry, kStart, token);
-  quota->Acquire(QuotaUse::kThrottled, kStart, token);
-  ASSERT_EQ(quota->Available(kStart), 81);
-
-  quota->Release(kStart, token);
-  EXPECT_EQ(quota->Available(kStart), 86);
-  quota->Release(kStart, token);
-  quota->Refund(kStart, token);
-  EXPECT_EQ(quota->Available(kStart), 86);
-}
-
 TEST(RetryQuotaTest, RestPaysForAPollAndStaysSpent) {
   for (const bool compatible : {false, true}) {
     const auto quota = MakeQuota({.capacity = 20,
@@ -288,20 +265,6 @@ TEST(RetryQuotaTest, FirstSuccessGivesTheIncrementUpToTheCapacity) {
   }
 
   EXPECT_THAT(available, testing::ElementsAre(9, 10, 10));
-}
-
-TEST(RetryQuotaTest, RefundGivesTheCostBackOnlyOnce) {
-  const auto quota = MakeQuota({.capacity = 100});
-  QuotaToken first;
-  QuotaToken second;
-  quota->Acquire(QuotaUse::kRetry, kStart, first);
-  quota->Acquire(QuotaUse::kRetry, kStart, second);
-  ASSERT_EQ(quota->Available(kStart), 72);
-
-  quota->Refund(kStart, first);
-  quota->Refund(kStart, first);
-
-  EXPECT_EQ(quota->Available(kStart), 86);
 }
 
 TEST(RetryQuotaTest, UnusedTokenGivesNothing) {
@@ -604,19 +567,6 @@ TEST(RetryQuotaTest, BoundsOfOptionsAreValid) {
 
 constexpr int kThreads = 64;
 
-template <typename Function>
-void RunThreads(const Function& function) {
-  std::latch start(kThreads);
-  std::vector<JoiningThread> threads;
-  threads.reserve(kThreads);
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      start.arrive_and_wait();
-      function(i);
-    });
-  }
-}
-
 void RaiseTo(std::atomic<int>& most, int value) {
   int seen = most;
   while (seen < value && !most.compare_exchange_weak(seen, value)) {
@@ -633,7 +583,7 @@ TEST(RetryQuotaThreadTest, SixtyFourThreadsLoseAndCreateNothing) {
     std::atomic<int> held = 0;
     std::atomic<int> most_held = 0;
     std::atomic<int> granted = 0;
-    RunThreads([&](int thread) {
+    RunThreads(kThreads, [&](int thread) {
       const bool dear = thread % 2 == 0;
       const QuotaUse use = dear ? QuotaUse::kThrottled : QuotaUse::kRetry;
       const int cost = dear ? 3 : 1;
@@ -667,7 +617,7 @@ TEST(RetryQuotaThreadTest, DepositsWithdrawalsAndPaymentsLoseNothing) {
     const auto quota =
         *RetryQuota::Make({.capacity = 1000, .compatible = compatible},
                           {.level = 990, .on_low = [&] { ++low; }});
-    RunThreads([&](int thread) {
+    RunThreads(kThreads, [&](int thread) {
       double held = 0;
       for (int i = 0; i < 200; ++i) {
         QuotaToken token;
@@ -693,7 +643,7 @@ TEST(RetryQuotaThreadTest, DepositsWithdrawalsAndPaymentsLoseNothing) {
 TEST(RetryQuotaThreadTest, QuotaGrantsItsLastTokenAndNoMore) {
   const auto quota = MakeQuota({.capacity = 10'000, .retry_cost = 1});
   std::atomic<int> granted = 0;
-  RunThreads([&](int) {
+  RunThreads(kThreads, [&](int) {
     QuotaToken token;
     for (int i = 0; i < 1000; ++i) {
       if (quota->Acquire(QuotaUse::kRetry, kStart, token)) ++granted;
@@ -717,7 +667,7 @@ TEST(RetryQuotaThreadTest, SixtyFourWaitersGetEveryTurnOnceAndInOrder) {
                                   .when_spent = WhenSpent::kWait,
                                   .compatible = compatible});
     std::vector<std::vector<MonotonicTime>> starts(kThreads);
-    RunThreads([&](int thread) {
+    RunThreads(kThreads, [&](int thread) {
       QuotaToken token;
       for (int i = 0; i < kRounds; ++i) {
         starts[static_cast<size_t>(thread)].push_back(

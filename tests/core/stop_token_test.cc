@@ -704,24 +704,17 @@ TYPED_TEST(StopTokenTest, DestructorAwaitsNoFormerCallbackAtItsAddress) {
 }
 
 TYPED_TEST(StopTokenTest, OneOfManyRequestsCounts) {
-  constexpr int kThreads = 4;
   for (int i = 0; i < 50; ++i) {
     typename TypeParam::Source stop;
     int runs = 0;
     const auto on_stop = OnStop<TypeParam>(stop.get_token(), [&] { ++runs; });
-    std::latch start(kThreads);
     std::atomic<int> counted = 0;
-    {
-      std::vector<JoiningThread> threads;
-      for (int t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&, own = stop]() mutable {
-          start.arrive_and_wait();
-          if (!own.request_stop()) return;
-          ++counted;
-          EXPECT_EQ(runs, 1);  // Callbacks run before the call returns.
-        });
-      }
-    }
+    RunThreads(/*count=*/4, [&](int) {
+      auto own = stop;
+      if (!own.request_stop()) return;
+      ++counted;
+      EXPECT_EQ(runs, 1);  // Callbacks run before the call returns.
+    });
 
     ASSERT_EQ(counted, 1);
     ASSERT_EQ(runs, 1);

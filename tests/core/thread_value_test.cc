@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
-#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/support/joining_thread.h"
@@ -28,18 +27,14 @@ using Value = ThreadValue<Add>;
 TEST(ThreadValueTest, EachThreadEndsWithItsLastValue) {
   sum = 0;
   calls = 0;
-  {
-    std::vector<JoiningThread> threads;
-    for (uintptr_t i = 1; i <= 4; ++i) {
-      threads.emplace_back([i] {
-        EXPECT_EQ(Value::Get(), nullptr);
-        EXPECT_TRUE(Value::Set(reinterpret_cast<void*>(1000 * i)));
-        std::this_thread::yield();
-        EXPECT_EQ(Value::Get(), reinterpret_cast<void*>(1000 * i));
-        EXPECT_TRUE(Value::Set(reinterpret_cast<void*>(i)));
-      });
-    }
-  }
+  RunThreads(/*count=*/4, [](int thread) {
+    const auto i = static_cast<uintptr_t>(thread + 1);
+    EXPECT_EQ(Value::Get(), nullptr);
+    EXPECT_TRUE(Value::Set(reinterpret_cast<void*>(1000 * i)));
+    std::this_thread::yield();
+    EXPECT_EQ(Value::Get(), reinterpret_cast<void*>(1000 * i));
+    EXPECT_TRUE(Value::Set(reinterpret_cast<void*>(i)));
+  });
   EXPECT_EQ(calls, 4);
   EXPECT_EQ(sum, 1U + 2 + 3 + 4);
 }
