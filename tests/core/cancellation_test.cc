@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,11 +12,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
-#include "tests/support/unowned.h"
 #include "waiter/backoff.h"
-#include "waiter/observer.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -34,16 +31,8 @@ using ::absl::Seconds;
 using ::absl::StatusCode;
 using ::absl::ZeroDuration;
 using ::testing::ElementsAre;
-using ::testing::StartsWith;
 
-constexpr BackoffOptions kEverySecond = {.initial_delay = Seconds(1),
-                                         .max_delay = Seconds(1),
-                                         .multiplier = 1,
-                                         .jitter = Jitter::None()};
-constexpr BackoffOptions kEveryHour = {.initial_delay = Hours(1),
-                                       .max_delay = Hours(1),
-                                       .multiplier = 1,
-                                       .jitter = Jitter::None()};
+constexpr BackoffOptions kEveryHour = Every(Hours(1));
 
 TEST(CancellationTest, RequestBeforeTheStartPreventsEveryPoll) {
   SimulatedClock clock;
@@ -67,37 +56,6 @@ TEST(CancellationTest, InvalidOptionsWinOverARequest) {
   Waiter wait([] { return true; }, {});
 
   EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kInvalidOptions);
-}
-
-TEST(CancellationTest, RequestEndsASleepAtOnce) {
-  SimulatedClock clock;
-  waiter::stop_source stop;
-  clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
-  ScriptedPoll<> script(clock, {PollStatus::kNotReady});
-  Waiter wait(std::ref(script),
-              {.timeout = Hours(9), .backoff = kEveryHour, .clock = &clock});
-
-  const WaitResult<> result = wait.Wait(stop.get_token());
-
-  EXPECT_EQ(result.reason(), StopReason::kCancelled);
-  EXPECT_EQ(clock.Elapsed(), Seconds(5));
-  EXPECT_EQ(result.report().elapsed, Seconds(5));
-  EXPECT_EQ(result.report().slept, Seconds(5));
-  EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration()));
-}
-
-TEST(CancellationTest, RequestEndsTheFirstDelay) {
-  SimulatedClock clock;
-  waiter::stop_source stop;
-  clock.CallAt(Seconds(5), [&] { stop.request_stop(); });
-  Waiter wait([] { return true; }, {.timeout = Hours(9),
-                                    .polls = {.first_delay = Hours(1)},
-                                    .clock = &clock});
-
-  const WaitResult<> result = wait.Wait(stop.get_token());
-  EXPECT_EQ(result.reason(), StopReason::kCancelled);
-  EXPECT_EQ(result.report().attempts, 0);
-  EXPECT_EQ(clock.Elapsed(), Seconds(5));
 }
 
 TEST(CancellationTest, RequestEndsAnInfiniteWait) {
@@ -150,157 +108,6 @@ TEST(CancellationTest, RequestTakesNoSimulatedTime) {
 
   EXPECT_EQ(result->reason(), StopReason::kCancelled);
   EXPECT_EQ(clock.Elapsed(), ZeroDuration());
-}
-
-// Each poll finds another kind of answer while a stop is requested.
-TEST(CancellationTest, FinalAnswerWinsOverARequestDuringItsPoll) {
-  const auto reason = [](PollStatus found) {
-    SimulatedClock clock;
-    waiter::stop_source stop;
-    int polls = 0;
-    Waiter wait(
-        [&] {
-          ++polls;
-          stop.request_stop();
-          clock.AdvanceTime(Seconds(1));
-          return found;
-        },
-        {.timeout = Hours(1), .clock = &clock});
-    const WaitResult<> result = wait.Wait(stop.get_token());
-    EXPECT_EQ(polls, 1);
-    EXPECT_EQ(result.report().attempts, 1);
-    EXPECT_EQ(clock.Elapsed(), Seconds(1));
-    return result.reason();
-  };
-
-  EXPECT_EQ(reason(PollStatus::kSuccess), StopReason::kSuccess);
-  EXPECT_EQ(reason(PollStatus::kFailed), StopReason::kFailed);
-  EXPECT_EQ(reason(PollStatus::kNotReady), StopReason::kCancelled);
-  EXPECT_EQ(reason(PollStatus::kThrottled), StopReason::kCancelled);
-  EXPECT_EQ(reason(PollStatus::kServerError), StopReason::kCancelled);
-}
-
-TEST(CancellationTest, RequestWinsOverAnUnconfirmedSuccess) {
-  waiter::stop_source stop;
-  Waiter wait(
-      [&] {
-        stop.request_stop();
-        return true;
-      },
-      {.timeout = Hours(1), .confirm = {.successes = 2}});
-
-  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kCancelled);
-}
-
-TEST(CancellationTest, LimitsWinOverARequest) {
-  waiter::stop_source stop;
-  Waiter wait(
-      [&] {
-        stop.request_stop();
-        return false;
-      },
-      {.timeout = Hours(1), .max_attempts = 1});
-
-  EXPECT_EQ(wait.Wait(stop.get_token()).reason(), StopReason::kAttempts);
-}
-
-TEST(CancellationTest, RequestAtTheDeadlineWinsOverIt) {
-  SimulatedClock clock;
-  waiter::stop_source asleep;
-  clock.CallAt(Seconds(10), [&] { asleep.request_stop(); });
-  ScriptedPoll<> script(clock, {PollStatus::kNotReady});
-  Waiter sleeps(
-      std::ref(script),
-      {.timeout = Seconds(10), .backoff = kEveryHour, .clock = &clock});
-  waiter::stop_source polling;
-  Waiter polls(
-      [&] {
-        clock.AdvanceTime(Seconds(10));
-        polling.request_stop();
-        return false;
-      },
-      {.timeout = Seconds(10), .clock = &clock});
-
-  EXPECT_EQ(sleeps.Wait(asleep.get_token()).reason(), StopReason::kCancelled);
-  EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration()));
-  EXPECT_EQ(polls.Wait(polling.get_token()).reason(), StopReason::kCancelled);
-}
-
-TEST(CancellationTest, CancelledFromTheStatusFunctionIsAFailure) {
-  waiter::stop_source stop;
-  Waiter wait([] { return absl::CancelledError("mine"); },
-              {.timeout = Hours(1)});
-
-  const WaitResult<> result = wait.Wait(stop.get_token());
-  EXPECT_EQ(result.reason(), StopReason::kFailed);
-  EXPECT_THAT(result.status(), StatusIs(StatusCode::kCancelled,
-                                        StartsWith("mine (wait, after ")));
-}
-
-// Requests a stop from one of the hooks.
-class StopsFromHook : public WaitObserver {
- public:
-  enum class Hook { kBeforePoll, kAfterPoll, kBeforeSleep, kOnDone };
-
-  explicit StopsFromHook(Hook hook) : hook_(hook) {}
-
-  waiter::stop_token token() const { return stop_.get_token(); }
-  int dones() const { return dones_; }
-
-  void BeforePoll(const WaitIdentity&, int64_t) override {
-    StopIn(Hook::kBeforePoll);
-  }
-  void AfterPoll(const PollEvent&) override { StopIn(Hook::kAfterPoll); }
-  void BeforeSleep(const SleepEvent&) override { StopIn(Hook::kBeforeSleep); }
-  void OnDone(const WaitIdentity&, const WaitReport&) override {
-    ++dones_;
-    StopIn(Hook::kOnDone);
-  }
-
- private:
-  void StopIn(Hook hook) {
-    if (hook == hook_) stop_.request_stop();
-  }
-
-  const Hook hook_;
-  waiter::stop_source stop_;
-  int dones_ = 0;
-};
-
-TEST(CancellationTest, HooksMayRequestAStop) {
-  using Hook = StopsFromHook::Hook;
-  const auto polls_until = [](Hook hook, StopReason reason) {
-    SimulatedClock clock;
-    StopsFromHook observer(hook);
-    ScriptedPoll<> script(clock, {PollStatus::kNotReady, PollStatus::kNotReady,
-                                  PollStatus::kSuccess});
-    Waiter wait(std::ref(script), {.timeout = Hours(1),
-                                   .backoff = kEverySecond,
-                                   .hooks = {.observer = Unowned(observer)},
-                                   .clock = &clock});
-    EXPECT_EQ(wait.Wait(observer.token()).reason(), reason);
-    EXPECT_EQ(observer.dones(), 1);
-    return script.polled_at().size();
-  };
-
-  EXPECT_EQ(polls_until(Hook::kBeforePoll, StopReason::kCancelled), 1);
-  EXPECT_EQ(polls_until(Hook::kAfterPoll, StopReason::kCancelled), 1);
-  EXPECT_EQ(polls_until(Hook::kBeforeSleep, StopReason::kCancelled), 1);
-  EXPECT_EQ(polls_until(Hook::kOnDone, StopReason::kSuccess), 3);
-}
-
-TEST(CancellationTest, HookBeforeTheFirstDelayMayRequestAStop) {
-  SimulatedClock clock;
-  StopsFromHook observer(StopsFromHook::Hook::kBeforeSleep);
-  ScriptedPoll<> script(clock, {PollStatus::kSuccess});
-  Waiter wait(std::ref(script), {.timeout = Hours(1),
-                                 .polls = {.first_delay = Seconds(1)},
-                                 .hooks = {.observer = Unowned(observer)},
-                                 .clock = &clock});
-
-  EXPECT_EQ(wait.Wait(observer.token()).reason(), StopReason::kCancelled);
-  EXPECT_EQ(clock.Elapsed(), ZeroDuration());
-  EXPECT_THAT(script.polled_at(), ElementsAre());
 }
 
 TEST(CancellationTest, StatusFunctionCanCutItsPollShort) {

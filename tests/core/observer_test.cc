@@ -88,6 +88,14 @@ class ObserverTest : public testing::Test {
     };
   }
 
+  // Lets every hook after a poll whose line has `part` take `time`.
+  void TakeAfterPolls(absl::Duration time,
+                      const std::string& part = " polled ") {
+    diary_.on_line = [this, time, part](std::string_view line) {
+      if (absl::StrContains(std::string(line), part)) clock_.AdvanceTime(time);
+    };
+  }
+
   SimulatedClock clock_;
   Diary diary_;
   waiter::stop_source stop_;
@@ -145,39 +153,33 @@ TEST_F(ObserverTest, ThrowingStatusFunctionReachesOnDoneOnce) {
                           "w done: failed"));
 }
 
-TEST_F(ObserverTest, StopRequestedAfterAPollEndsTheWait) {
-  StopAt("w polled 1 at 0 in 0: not ready");
+TEST_F(ObserverTest, StopRequestedInAHookEndsTheWait) {
+  struct Row {
+    std::string_view stop_at;
+    absl::Duration first_delay;
+    std::vector<std::string> lines;
+  };
+  const std::string polled = "w polled 1 at 0 in 0: not ready";
+  const std::string sleeps = "w sleeps 1s after 1 at 0: not ready";
+  const std::string first_sleep = "w sleeps 1s after 0 at 0: first poll delay";
+  const std::string done = "w done: cancelled";
+  for (const auto& [stop_at, first_delay, lines] :
+       std::vector<Row>{{"w polls 1", {}, {"w polls 1", polled, done}},
+                        {polled, {}, {"w polls 1", polled, done}},
+                        {sleeps, {}, {"w polls 1", polled, sleeps, done}},
+                        {first_sleep, absl::Seconds(1), {first_sleep, done}}}) {
+    SCOPED_TRACE(stop_at);
+    diary_.lines.clear();
+    stop_ = waiter::stop_source();
+    StopAt(stop_at);
+    WaitOptions options = Options(absl::Minutes(1));
+    options.polls.first_delay = first_delay;
 
-  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
-      .Wait(stop_.get_token());
+    (void)Waiter([] { return false; }, options).Wait(stop_.get_token());
 
-  EXPECT_THAT(diary_.lines,
-              ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
-                          "w done: cancelled"));
-}
-
-TEST_F(ObserverTest, StopRequestedBeforeASleepEndsTheWait) {
-  StopAt("w sleeps 1s after 1 at 0: not ready");
-
-  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
-      .Wait(stop_.get_token());
-
-  EXPECT_THAT(
-      diary_.lines,
-      ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
-                  "w sleeps 1s after 1 at 0: not ready", "w done: cancelled"));
-  EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
-}
-
-TEST_F(ObserverTest, StopRequestedBeforeAPollEndsTheWaitAfterIt) {
-  StopAt("w polls 1");
-
-  (void)Waiter([] { return false; }, Options(absl::Minutes(1)))
-      .Wait(stop_.get_token());
-
-  EXPECT_THAT(diary_.lines,
-              ElementsAre("w polls 1", "w polled 1 at 0 in 0: not ready",
-                          "w done: cancelled"));
+    EXPECT_EQ(diary_.lines, lines);
+    EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
+  }
 }
 
 TEST_F(ObserverTest, StopRequestedAtTheEndIsHarmless) {
@@ -195,11 +197,7 @@ TEST_F(ObserverTest, TimeOfHooksCounts) {
   ScriptedPoll<> script(clock_, {NotReady(), NotReady(), Success()});
   WaitOptions options = Options(absl::Minutes(1));
   options.backoff.max_delay = absl::Seconds(1);
-  diary_.on_line = [this](std::string_view line) {
-    if (absl::StrContains(std::string(line), " polled ")) {
-      clock_.AdvanceTime(absl::Seconds(2));
-    }
-  };
+  TakeAfterPolls(absl::Seconds(2));
 
   const WaitResult<> result = Waiter(std::ref(script), options).Wait();
 
@@ -210,11 +208,7 @@ TEST_F(ObserverTest, TimeOfHooksCounts) {
 }
 
 TEST_F(ObserverTest, HookThatLastsBeyondTheDeadlineIsFollowedByNoPoll) {
-  diary_.on_line = [this](std::string_view line) {
-    if (absl::StrContains(std::string(line), " polled ")) {
-      clock_.AdvanceTime(absl::Seconds(20));
-    }
-  };
+  TakeAfterPolls(absl::Seconds(20));
 
   const WaitResult<> result =
       Waiter([] { return false; }, Options(absl::Seconds(10))).Wait();
@@ -225,11 +219,7 @@ TEST_F(ObserverTest, HookThatLastsBeyondTheDeadlineIsFollowedByNoPoll) {
 }
 
 TEST_F(ObserverTest, SuccessInTimeIsNotLateBecauseOfAHook) {
-  diary_.on_line = [this](std::string_view line) {
-    if (absl::StrContains(std::string(line), " polled ")) {
-      clock_.AdvanceTime(absl::Seconds(20));
-    }
-  };
+  TakeAfterPolls(absl::Seconds(20));
   WaitOptions options = Options(absl::Seconds(10));
   options.polls.strict_deadline = true;
 
@@ -245,11 +235,7 @@ TEST_F(ObserverTest, HoldThatEndsDuringAHookIsFollowedByAPollAtOnce) {
   WaitOptions options = Options(absl::Minutes(1));
   options.backoff.initial_delay = absl::Seconds(4);
   options.confirm.hold_for = absl::Seconds(2);
-  diary_.on_line = [this](std::string_view line) {
-    if (absl::StrContains(std::string(line), " polled 1 ")) {
-      clock_.AdvanceTime(absl::Seconds(3));
-    }
-  };
+  TakeAfterPolls(absl::Seconds(3), " polled 1 ");
 
   const WaitResult<> result = Waiter([] { return true; }, options).Wait();
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -656,7 +657,40 @@ std::vector<Scenario> LimitScenarios() {
 }
 
 std::vector<Scenario> StopScenarios() {
+  // A stop during the first poll.
+  const auto in_a_poll = [](std::string name, const WaitOptions& options,
+                            const Poll<>& found, StopReason reason,
+                            StatusCode code) {
+    return Scenario{.name = std::move(name),
+                    .options = options,
+                    .script = {{found, Seconds(2)}},
+                    .stop_at = Seconds(1),
+                    .polled_at = {k0},
+                    .reason = reason,
+                    .code = code,
+                    .ends_at = Seconds(2)};
+  };
   return {
+      in_a_poll("StopInAPollThatIsThrottledIsCancelled", Options(Seconds(60)),
+                Throttled(), StopReason::kCancelled, StatusCode::kCancelled),
+      in_a_poll("StopInAPollThatFindsAServerErrorIsCancelled",
+                Options(Seconds(60)), ServerError(), StopReason::kCancelled,
+                StatusCode::kCancelled),
+      in_a_poll("StopInAPollWhoseSuccessIsNotConfirmedIsCancelled",
+                Options(Seconds(60), [](auto& o) { o.confirm.successes = 2; }),
+                Success(), StopReason::kCancelled, StatusCode::kCancelled),
+      in_a_poll("StopInTheLastPollOfALimitIsTheLimit",
+                Options(Seconds(60), [](auto& o) { o.max_attempts = 1; }),
+                NotReady(), StopReason::kAttempts,
+                StatusCode::kResourceExhausted),
+      {.name = "StopAtTheEndOfTheLastSleepIsCancelled",
+       .options = Options(Seconds(3)),
+       .script = {NotReady()},
+       .stop_at = Seconds(3),
+       .polled_at = {k0, Seconds(1)},
+       .reason = StopReason::kCancelled,
+       .code = StatusCode::kCancelled,
+       .ends_at = Seconds(3)},
       {.name = "StopInASleepEndsItAtOnce",
        .options = Options(Seconds(60)),
        .script = {NotReady()},
