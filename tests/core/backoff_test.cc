@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/vectors.h"
 
 namespace waiter::backoff_test {
 namespace {
@@ -29,23 +30,11 @@ using std::chrono::seconds;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-constexpr uint64_t kLowest = 0;
-constexpr uint64_t kHighest = std::numeric_limits<uint64_t>::max();
-
-// Draws the same bits every time, so that a test reaches the ends of a window.
-struct FixedBits {
-  using result_type = uint64_t;
-  static constexpr uint64_t min() { return kLowest; }
-  static constexpr uint64_t max() { return kHighest; }
-  uint64_t operator()() const { return bits; }
-  uint64_t bits;
-};
-
 // Fails the test if anything draws from it.
 struct NoBits {
   using result_type = uint64_t;
-  static constexpr uint64_t min() { return kLowest; }
-  static constexpr uint64_t max() { return kHighest; }
+  static constexpr uint64_t min() { return 0; }
+  static constexpr uint64_t max() { return PlayedDraws::max(); }
   uint64_t operator()() const {
     ADD_FAILURE() << "the generator was drawn from";
     return 0;
@@ -102,8 +91,8 @@ TEST_P(BackoffWindowTest, EndsOfTheGeneratorGiveTheEndsOfTheWindow) {
   BackoffOptions options = kWorkedTable;
   options.jitter = GetParam().jitter;
 
-  EXPECT_EQ(Delays(options, 5, FixedBits{kLowest}), GetParam().lowest);
-  EXPECT_EQ(Delays(options, 5, FixedBits{kHighest}), GetParam().highest);
+  EXPECT_EQ(Delays(options, 5, PlayedDraws(kLowestDraws)), GetParam().lowest);
+  EXPECT_EQ(Delays(options, 5, PlayedDraws(kHighestDraws)), GetParam().highest);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -408,13 +397,16 @@ TEST(BackoffTest, CurveWithoutAMinDelayHasAFloorOf10Milliseconds) {
   BackoffOptions options = {.initial_delay = absl::Seconds(1),
                             .max_delay = absl::Seconds(10),
                             .jitter = Jitter::Full()};
-  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(10)));
+  EXPECT_THAT(Delays(options, 3, PlayedDraws(kLowestDraws)),
+              Each(milliseconds(10)));
 
   options.initial_delay = absl::Milliseconds(2);
-  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(2)));
+  EXPECT_THAT(Delays(options, 3, PlayedDraws(kLowestDraws)),
+              Each(milliseconds(2)));
 
   options.min_delay = absl::ZeroDuration();
-  EXPECT_THAT(Delays(options, 3, FixedBits{kLowest}), Each(milliseconds(0)));
+  EXPECT_THAT(Delays(options, 3, PlayedDraws(kLowestDraws)),
+              Each(milliseconds(0)));
 }
 
 TEST(BackoffTest, JitterBetweenTwoSharesIsCutAtTheCap) {
@@ -422,9 +414,9 @@ TEST(BackoffTest, JitterBetweenTwoSharesIsCutAtTheCap) {
                                 .max_delay = absl::Seconds(2),
                                 .jitter = Jitter::Between(0.8, 1.3)};
 
-  EXPECT_THAT(Delays(azure, 2, FixedBits{kLowest}),
+  EXPECT_THAT(Delays(azure, 2, PlayedDraws(kLowestDraws)),
               ElementsAre(milliseconds(800), milliseconds(1600)));
-  EXPECT_THAT(Delays(azure, 2, FixedBits{kHighest}),
+  EXPECT_THAT(Delays(azure, 2, PlayedDraws(kHighestDraws)),
               ElementsAre(milliseconds(1300), seconds(2)));
   EXPECT_TRUE(Validate(azure, "backoff").ok());
   for (const Jitter jitter :

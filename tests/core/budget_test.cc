@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
 #include "tests/support/unowned.h"
-#include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 #include "waiter/engine/engine.h"
@@ -52,12 +52,9 @@ class BudgetTest : public testing::Test {
   // Waits on `script`, with delays of one second after every answer.
   WaitResult<> Wait(std::vector<ScriptedPoll<>::Step> script,
                     WaitOptions options) {
-    constexpr BackoffOptions kSecond = {.initial_delay = Seconds(1),
-                                        .max_delay = Seconds(1),
-                                        .jitter = Jitter::None()};
     options.timeout = timeout_;
     options.backoff = options.errors.server_error_backoff =
-        options.errors.throttled_backoff = kSecond;
+        options.errors.throttled_backoff = Every(Seconds(1));
     options.clock = &clock_;
     const absl::Duration start = clock_.Elapsed();
     ScriptedPoll<> poll(clock_, std::move(script));
@@ -164,27 +161,18 @@ TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
   const std::shared_ptr<RetryQuota> quota =
       Quota({.capacity = 25, .initial_cost = 20});
   (void)Wait({Failed("gone")}, {.budgets = {.retry_quota = quota}});
+  WaitOptions at_once = {.budgets = {.retry_quota = quota}};
+  WaitOptions delayed = at_once;
+  delayed.budgets.delay_when_refused = true;
+  delayed.polls.first_delay = Seconds(3);
 
-  const WaitResult<> result =
-      Wait({Success()},
-           {.budgets = {.retry_quota = quota, .delay_when_refused = true},
-            .polls = {.first_delay = Seconds(3)}});
+  for (const WaitOptions& options : {at_once, delayed}) {
+    const WaitResult<> result = Wait({Success()}, options);
 
-  EXPECT_EQ(result.reason(), StopReason::kQuota);
-  EXPECT_THAT(polled_at_, IsEmpty());
-  EXPECT_EQ(result.report().elapsed, k0);
-}
-
-TEST_F(BudgetTest, QuotaTooSmallForTheFirstPollPreventsEveryPoll) {
-  const std::shared_ptr<RetryQuota> quota =
-      Quota({.capacity = 25, .initial_cost = 20});
-  (void)Wait({Failed("gone")}, {.budgets = {.retry_quota = quota}});
-
-  const WaitResult<> result =
-      Wait({Success()}, {.budgets = {.retry_quota = quota}});
-
-  EXPECT_EQ(result.reason(), StopReason::kQuota);
-  EXPECT_THAT(polled_at_, IsEmpty());
+    EXPECT_EQ(result.reason(), StopReason::kQuota);
+    EXPECT_THAT(polled_at_, IsEmpty());
+    EXPECT_EQ(result.report().elapsed, k0);
+  }
 }
 
 TEST_F(BudgetTest, RefillMayLengthenTheDelay) {

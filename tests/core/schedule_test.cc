@@ -38,21 +38,24 @@ class SleepRecorder : public WaitObserver {
   std::vector<absl::Duration> delays;
 };
 
-// Checks the worked table of docs/design.md.
-TEST(ScheduleTest, ScheduleMatchesTheWorkedTable) {
-  SplitMix64 gen(1);
+class ScheduleTest : public testing::Test {
+ protected:
+  SplitMix64 gen_{1};
+};
 
+// Checks the worked table of docs/design.md.
+TEST_F(ScheduleTest, ScheduleMatchesTheWorkedTable) {
   EXPECT_THAT(
       *Schedule({.timeout = absl::Seconds(30),
                  .backoff = {.initial_delay = absl::Seconds(1),
                              .max_delay = absl::Seconds(10),
                              .jitter = Jitter::None()}},
-                gen),
+                gen_),
       ElementsAre(absl::Seconds(1), absl::Seconds(2), absl::Seconds(4),
                   absl::Seconds(8), absl::Seconds(10), absl::Seconds(5)));
 }
 
-TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
+TEST_F(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     for (const Jitter jitter :
          {Jitter::Full(), Jitter::Equal(), Jitter::Proportional(0.5),
@@ -77,26 +80,20 @@ TEST(ScheduleTest, ScheduleEqualsTheDelaysSlept) {
   }
 }
 
-TEST(ScheduleTest, ScheduleEndsAfterMaxDelays) {
-  SplitMix64 gen(1);
-
-  EXPECT_THAT(*Schedule({.timeout = absl::InfiniteDuration()}, gen, 7),
+TEST_F(ScheduleTest, ScheduleEndsAfterMaxDelays) {
+  EXPECT_THAT(*Schedule({.timeout = absl::InfiniteDuration()}, gen_, 7),
               SizeIs(7));
 }
 
-TEST(ScheduleTest, DelaysOfZeroCount) {
-  SplitMix64 gen(1);
-
+TEST_F(ScheduleTest, DelaysOfZeroCount) {
   EXPECT_THAT(*Schedule({.timeout = absl::Seconds(1),
                          .max_attempts = 4,
                          .backoff = {.initial_delay = absl::ZeroDuration()}},
-                        gen),
+                        gen_),
               AllOf(SizeIs(3), Each(absl::ZeroDuration())));
 }
 
-TEST(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
-  SplitMix64 gen(1);
-
+TEST_F(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
   EXPECT_THAT(
       *Schedule(
           {.timeout = absl::Hours(1),
@@ -104,25 +101,22 @@ TEST(ScheduleTest, ScheduleFollowsTheCurveOfTheStatus) {
            .errors = {.server_error_backoff = {.initial_delay =
                                                    absl::Seconds(3),
                                                .jitter = Jitter::None()}}},
-          gen, 1000, ServerError()),
+          gen_, 1000, ServerError()),
       ElementsAre(absl::Seconds(3), absl::Seconds(6)));
 }
 
-TEST(ScheduleTest, InvalidOptionsAreAnError) {
-  SplitMix64 gen(1);
-
-  EXPECT_EQ(Schedule({}, gen).status().code(),
+TEST_F(ScheduleTest, InvalidOptionsAreAnError) {
+  EXPECT_EQ(Schedule({}, gen_).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
+TEST_F(ScheduleTest, LeavesSharedBudgetsAlone) {
   WaitOptions options = {.timeout = absl::Minutes(1)};
   options.budgets.retry_quota = *RetryQuota::Make({.capacity = 28});
   options.budgets.rate_limiter = *AdaptiveRateLimiter::Make({});
-  SplitMix64 gen(1);
 
   const auto schedule =
-      Schedule(options, gen, /*max_delays=*/100, PollStatus::kServerError);
+      Schedule(options, gen_, /*max_delays=*/100, PollStatus::kServerError);
 
   ASSERT_TRUE(schedule.ok());
   EXPECT_THAT(*schedule, SizeIs(2));  // As many retries as the quota pays for.
@@ -130,7 +124,7 @@ TEST(ScheduleTest, LeavesSharedBudgetsAlone) {
 }
 
 // The sum of the delay and the refill would overflow.
-TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
+TEST_F(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
   WaitOptions options = {.timeout = absl::InfiniteDuration()};
   options.budgets.retry_quota =
       RetryQuota::Make({.capacity = 1,
@@ -140,29 +134,27 @@ TEST(ScheduleTest, QuotaThatRefillsBeyondAllTimeEndsTheWait) {
                         .refill_per_second = 1e-10,
                         .when_spent = RetryQuotaOptions::WhenSpent::kWait})
           .value();
-  SplitMix64 gen(1);
   const auto delays =
-      Schedule(options, gen, /*max_delays=*/4, PollStatus::kServerError);
+      Schedule(options, gen_, /*max_delays=*/4, PollStatus::kServerError);
 
   ASSERT_TRUE(delays.ok());
   EXPECT_EQ(delays->size(), 1);
 }
 
 // A schedule is a calculation, not a wait of the program.
-TEST(ScheduleTest, SavesNothing) {
+TEST_F(ScheduleTest, SavesNothing) {
   int saved = 0;
-  SplitMix64 gen(1);
   const auto delays =
       Schedule({.timeout = absl::Minutes(1),
                 .hooks = {.on_checkpoint =
                               [&](const WaitToken& /*token*/) { ++saved; }}},
-               gen, /*max_delays=*/4, PollStatus::kNotReady);
+               gen_, /*max_delays=*/4, PollStatus::kNotReady);
 
   ASSERT_TRUE(delays.ok());
   EXPECT_EQ(saved, 0);
 }
 
-TEST(ScheduleTest, IsNotObserved) {
+TEST_F(ScheduleTest, IsNotObserved) {
   class Starts : public WaitObserver {
    public:
     void OnStart(const StartEvent& /*start*/) override { ++count; }
@@ -170,8 +162,7 @@ TEST(ScheduleTest, IsNotObserved) {
   };
   const auto starts = std::make_shared<Starts>();
   ObserveEveryWait(starts);
-  SplitMix64 gen(1);
-  const auto delays = Schedule({.timeout = absl::Minutes(1)}, gen,
+  const auto delays = Schedule({.timeout = absl::Minutes(1)}, gen_,
                                /*max_delays=*/4, PollStatus::kNotReady);
   ObserveEveryWait(nullptr);
 

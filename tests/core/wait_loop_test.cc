@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,9 +16,12 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
+#include "tests/support/vectors.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
@@ -40,22 +42,13 @@ using std::chrono::seconds;
 
 constexpr MonotonicTime kStart(seconds(1000));
 
-struct FixedBits {
-  using result_type = uint64_t;
-  static constexpr uint64_t min() { return 0; }
-  static constexpr uint64_t max() {
-    return std::numeric_limits<uint64_t>::max();
-  }
-  uint64_t operator()() const { return bits; }
-  uint64_t bits;
-};
-
 // A wait whose polls and time the test plays by hand.
 class PlayedWait {
  public:
-  explicit PlayedWait(const WaitOptions& options, uint64_t bits = 0)
+  explicit PlayedWait(const WaitOptions& options,
+                      const std::vector<uint64_t>& draws = kLowestDraws)
       : policy_(WaitPolicy::Make(options)),
-        gen_{bits},
+        gen_(draws),
         loop_(*policy_, report_) {
     step_ = loop_.Start(now_, policy_->DeadlineFrom(now_), kNever);
   }
@@ -92,7 +85,7 @@ class PlayedWait {
   static constexpr auto kNever = [] { return false; };
 
   std::shared_ptr<const WaitPolicy> policy_;
-  FixedBits gen_;
+  PlayedDraws gen_;
   WaitReport report_;
   WaitLoop loop_;
   NextStep step_ = NextStep::Finish();
@@ -101,43 +94,7 @@ class PlayedWait {
 
 // Draws the upper end of every window.
 PlayedWait HighestDraws(const WaitOptions& options) {
-  return PlayedWait(options, std::numeric_limits<uint64_t>::max());
-}
-
-TEST(WaitLoopTest, HintIsALowerBoundWithAQuarterOfJitter) {
-  const WaitOptions options = {.timeout = absl::Hours(1)};
-
-  EXPECT_EQ(PlayedWait(options).Answer(NotReady("", absl::Seconds(8))),
-            seconds(8));
-  EXPECT_EQ(HighestDraws(options).Answer(NotReady("", absl::Seconds(8))),
-            seconds(10));
-}
-
-TEST(WaitLoopTest, LongerDelayBeatsTheHint) {
-  const WaitOptions options = {.timeout = absl::Hours(1),
-                               .backoff = {.initial_delay = absl::Seconds(10),
-                                           .max_delay = absl::Seconds(10)}};
-
-  EXPECT_EQ(HighestDraws(options).Answer(NotReady("", absl::Seconds(4))),
-            seconds(10));
-}
-
-TEST(WaitLoopTest, JitterOfAHintStopsAtMaxRetryAfter) {
-  const WaitOptions options = {
-      .timeout = absl::Hours(1),
-      .errors = {.retry_after = {.max_retry_after = absl::Seconds(9)}}};
-
-  EXPECT_EQ(HighestDraws(options).Answer(NotReady("", absl::Seconds(8))),
-            seconds(9));
-}
-
-TEST(WaitLoopTest, GrowthRestartsAfterAHintThatDecided) {
-  PlayedWait wait = HighestDraws({.timeout = absl::Hours(1)});
-
-  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
-  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(200));
-  EXPECT_EQ(wait.Answer(NotReady("", absl::Seconds(4))), seconds(5));
-  EXPECT_EQ(wait.Answer(NotReady()), milliseconds(100));
+  return PlayedWait(options, kHighestDraws);
 }
 
 TEST(WaitLoopTest, GrowthContinuesAfterAHintThatDidNotDecide) {
@@ -172,19 +129,6 @@ TEST(WaitLoopTest, ContextDescribesTheWait) {
   EXPECT_EQ(context.timeout, absl::Seconds(24));
   EXPECT_EQ(context.deadline, absl::UnixEpoch() + absl::Seconds(24));
   EXPECT_EQ(context.last_status, PollStatus::kThrottled);
-}
-
-TEST(WaitLoopTest, PollAtTheDeadlineMayTakeItsTimeout) {
-  PlayedWait wait({.timeout = absl::Milliseconds(50),
-                   .poll_timeout = absl::Seconds(3),
-                   .backoff = {.initial_delay = absl::Seconds(1),
-                               .jitter = Jitter::None()}});
-  wait.Answer(NotReady());
-
-  const PollContext context = wait.loop().Context(absl::UnixEpoch());
-
-  EXPECT_EQ(context.remaining, absl::ZeroDuration());
-  EXPECT_EQ(context.timeout, absl::Seconds(3));
 }
 
 TEST(WaitLoopTest, PollNearTheDeadlineMayTakeTheFinalPollTimeout) {
@@ -304,16 +248,6 @@ TEST(WaitLoopTest, LoopIsSmall) {
   EXPECT_LE(sizeof(WaitLoop), 144);
 }
 
-// Every limit shares one shape: name, limit, attempts, time, last poll.
-TEST(WaitLoopMessageTest, TimeoutIsNamed) {
-  PlayedWait wait({.name = "instance i-0abc", .timeout = absl::Minutes(5)});
-  wait.Answer(NotReady("CREATING"), seconds(301));
-
-  EXPECT_EQ(wait.message(),
-            "instance i-0abc: timeout of 5m reached after 1 attempt in 5m1s; "
-            "last poll: not ready: CREATING");
-}
-
 // Times are cut to whole milliseconds, unless nothing would be left.
 TEST(WaitLoopMessageTest, TimesBelowAMillisecondAreExact) {
   PlayedWait quick({.timeout = absl::Microseconds(500)});
@@ -327,73 +261,6 @@ TEST(WaitLoopMessageTest, TimesBelowAMillisecondAreExact) {
   EXPECT_EQ(slow.message(),
             "wait: timeout of 1.5ms reached after 1 attempt in 1ms; last poll: "
             "not ready");
-}
-
-TEST(WaitLoopMessageTest, DeadlineBeforeTheTimeoutIsNamed) {
-  PlayedWait wait({.timeout = absl::Hours(1), .deadline = absl::UnixEpoch()});
-  wait.Answer(ServerError(absl::UnavailableError("connection refused")));
-
-  EXPECT_THAT(
-      wait.message(),
-      testing::MatchesRegex(
-          "wait: deadline of 1970-01-01T00:00:00.* reached after 1 attempt in "
-          "0; last poll: server error: UNAVAILABLE: connection refused"));
-}
-
-TEST(WaitLoopMessageTest, HintBeyondTheDeadlineIsNamed) {
-  PlayedWait wait({.timeout = absl::Seconds(20)});
-  wait.Answer(Throttled("429", absl::Hours(1)), seconds(3));
-
-  EXPECT_EQ(wait.message(),
-            "wait: the server's retry_after of 1h exceeds the remaining 17s "
-            "(timeout of 20s), gave up after 1 attempt in 3s; last poll: "
-            "throttled: 429");
-}
-
-TEST(WaitLoopMessageTest, AttemptLimitIsNamed) {
-  PlayedWait wait({.timeout = absl::Hours(1),
-                   .max_attempts = 2,
-                   .backoff = {.jitter = Jitter::Full(),
-                               .min_delay = absl::ZeroDuration()}});
-  wait.Answer(NotReady());
-  wait.Answer(NotReady());
-
-  EXPECT_EQ(wait.message(),
-            "wait: max_attempts of 2 reached after 2 attempts in 0; last poll: "
-            "not ready");
-}
-
-TEST(WaitLoopMessageTest, ConsecutiveLimits) {
-  PlayedWait errors({.timeout = absl::Hours(1),
-                     .errors = {.max_consecutive_server_errors = 1}});
-  errors.Answer(ServerError("503"));
-
-  EXPECT_EQ(errors.message(),
-            "wait: max_consecutive_server_errors of 1 reached after 1 attempt "
-            "in 0; last poll: server error: 503");
-}
-
-TEST(WaitLoopMessageTest, HoldTooLongForTheDeadlineIsNamed) {
-  PlayedWait wait(
-      {.timeout = absl::Seconds(3),
-       .backoff = {.jitter = Jitter::Full(), .min_delay = absl::ZeroDuration()},
-       .confirm = {.hold_for = absl::Seconds(9)}});
-  wait.Answer(Success(), seconds(1));
-  wait.Answer(Success(), seconds(2));
-
-  EXPECT_EQ(wait.message(),
-            "wait: timeout of 3s reached after 2 attempts in 3s; last poll: "
-            "success, 2 in a row for 3s");
-}
-
-TEST(WaitLoopMessageTest, LateSuccessUnderStrictDeadlineIsNamed) {
-  PlayedWait wait(
-      {.timeout = absl::Seconds(3), .polls = {.strict_deadline = true}});
-  wait.Answer(Success(), seconds(5));
-
-  EXPECT_EQ(wait.message(),
-            "wait: timeout of 3s missed by 2s (strict_deadline) after 1 "
-            "attempt in 5s; last poll: success");
 }
 
 // The last poll comes 5 s before the deadline, and no other one fits in. A hint
@@ -413,7 +280,9 @@ TEST(WaitLoopMessageTest, LeadThatLeavesNoTimeIsNamed) {
   }
 }
 
-TEST(WaitLoopMessageTest, PollWithoutAnAnswerIsNamed) {
+// The second wait has a delay of 4 s, and then a poll that has not answered
+// after 6 s.
+TEST(WaitLoopMessageTest, PollWithoutAnAnswerIsNamedAndIsNotSleep) {
   const WaitOptions options = {.timeout = absl::Seconds(10),
                                .backoff = {.initial_delay = absl::Seconds(4),
                                            .max_delay = absl::Seconds(4),
@@ -430,16 +299,24 @@ TEST(WaitLoopMessageTest, PollWithoutAnAnswerIsNamed) {
   EXPECT_EQ(second.message(),
             "wait: timeout of 10s reached after 1 attempt in 10s; attempt 2 "
             "has not answered; last poll: not ready: CREATING");
+  EXPECT_EQ(second.report().slept, absl::Seconds(4));
+  EXPECT_EQ(second.report().elapsed, absl::Seconds(10));
 }
 
-TEST(WaitLoopMessageTest, WaitWithoutAPollSaysSo) {
-  PlayedWait wait(
-      {.timeout = absl::Hours(1), .polls = {.first_delay = absl::Minutes(1)}});
-  wait.End(seconds(2), StopReason::kShutDown, /*unanswered=*/false);
+TEST(WaitLoopMessageTest, WaitThatEndsInItsFirstDelaySaysSoAndHasSlept) {
+  for (const auto& [reason, why] :
+       {std::pair(StopReason::kShutDown, "the engine was destroyed"),
+        std::pair(StopReason::kCancelled, "stop requested")}) {
+    PlayedWait wait({.timeout = absl::Hours(1),
+                     .polls = {.first_delay = absl::Minutes(1)}});
+    wait.End(seconds(2), reason, /*unanswered=*/false);
 
-  EXPECT_EQ(wait.message(),
-            "wait: the engine was destroyed after 0 attempts in 2s; no poll "
-            "was made");
+    EXPECT_EQ(wait.message(),
+              absl::StrCat("wait: ", why,
+                           " after 0 attempts in 2s; no poll was made"));
+    EXPECT_EQ(wait.report().slept, absl::Seconds(2));
+    EXPECT_EQ(wait.report().elapsed, absl::Seconds(2));
+  }
 }
 
 TEST(WaitLoopMessageTest, FailureNamesItsWaitAfterTheMessage) {
@@ -483,44 +360,6 @@ TEST(WaitLoopMessageTest, InvalidOptionsNameTheWait) {
             "take, or absl::InfiniteDuration() to wait forever");
 }
 
-// A delay of 4 s, then a poll that has not answered after 6 s.
-TEST(WaitLoopReportTest, PollWithoutAnAnswerIsNotSleep) {
-  PlayedWait wait({.timeout = absl::Seconds(10),
-                   .backoff = {.initial_delay = absl::Seconds(4),
-                               .max_delay = absl::Seconds(4),
-                               .jitter = Jitter::None()}});
-  wait.Answer(NotReady());
-  wait.End(seconds(6), StopReason::kDeadline, /*unanswered=*/true);
-
-  EXPECT_EQ(wait.report().slept, absl::Seconds(4));
-  EXPECT_EQ(wait.report().elapsed, absl::Seconds(10));
-}
-
-TEST(WaitLoopReportTest, SleepThatIsCutShortCountsUntilItsEnd) {
-  PlayedWait wait(
-      {.timeout = absl::Hours(1), .polls = {.first_delay = absl::Minutes(1)}});
-  wait.End(seconds(2), StopReason::kCancelled, /*unanswered=*/false);
-
-  EXPECT_EQ(wait.report().slept, absl::Seconds(2));
-  EXPECT_EQ(wait.report().elapsed, absl::Seconds(2));
-}
-
-TEST(WaitLoopReportTest, FirstAndLastErrorsAreKept) {
-  PlayedWait wait({.timeout = absl::Hours(1)});
-  wait.Answer(ServerError("first"));
-  wait.Answer(Throttled("second"));
-  wait.Answer(ServerError("third"));
-  wait.Answer(NotReady("later"));
-  wait.Answer(Success());
-
-  EXPECT_EQ(wait.report().first_error->detail(), "first");
-  EXPECT_EQ(wait.report().last_error->detail(), "third");
-  EXPECT_EQ(wait.report().count(PollStatus::kServerError), 2);
-  EXPECT_EQ(wait.report().count(PollStatus::kThrottled), 1);
-  EXPECT_EQ(wait.report().count(PollStatus::kNotReady), 1);
-  EXPECT_EQ(wait.report().count(PollStatus::kSuccess), 1);
-}
-
 TEST(WaitLoopTest, HintBeyondMaxMayFailAtOnce) {
   WaitOptions options = {.timeout = absl::Hours(1)};
   options.errors.retry_after.max_retry_after = absl::Seconds(9);
@@ -551,14 +390,6 @@ class SleepRecorder : public WaitObserver {
   }
   std::vector<SleepReason> reasons;
 };
-
-// Every delay is `delay`.
-BackoffOptions Every(absl::Duration delay) {
-  return {.initial_delay = delay,
-          .max_delay = delay,
-          .multiplier = 1,
-          .jitter = Jitter::None()};
-}
 
 TEST(WaitLoopTest, GrowthRestartsAfterASuccessThatIsNotConfirmed) {
   PlayedWait wait =

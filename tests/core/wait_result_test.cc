@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "waiter/backoff.h"
+#include "tests/support/engine_fixture.h"
 #include "waiter/classify.h"
 #include "waiter/delay_source.h"
 #include "waiter/options.h"
@@ -30,10 +30,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr BackoffOptions kEverySecond = {.initial_delay = absl::Seconds(1),
-                                         .max_delay = absl::Seconds(1),
-                                         .jitter = Jitter::None()};
-
 template <typename T>
 std::string Printed(const T& value) {
   std::ostringstream out;
@@ -45,7 +41,7 @@ WaitResult<int> TimedOut(SimulatedClock& clock) {
   return Waiter([]() -> Poll<int> { return NotReady("CREATING"); },
                 {.name = "job",
                  .timeout = absl::Seconds(3),
-                 .backoff = kEverySecond,
+                 .backoff = Every(absl::Seconds(1)),
                  .clock = &clock})
       .Wait();
 }
@@ -138,10 +134,11 @@ TEST(WaitReportTest, WaitAroundAnExhaustedWaitEndsAtOnce) {
       Waiter(
           [&]() -> absl::Status {
             ++inner_waits;
-            return Waiter([] { return false; }, {.timeout = absl::Hours(1),
-                                                 .max_attempts = 2,
-                                                 .backoff = kEverySecond,
-                                                 .clock = &clock})
+            return Waiter([] { return false; },
+                          {.timeout = absl::Hours(1),
+                           .max_attempts = 2,
+                           .backoff = Every(absl::Seconds(1)),
+                           .clock = &clock})
                 .Wait();
           },
           {.timeout = absl::Hours(10), .clock = &clock})

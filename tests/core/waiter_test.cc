@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <latch>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +21,10 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/vectors.h"
 #include "waiter/backoff.h"
 #include "waiter/classify.h"
 #include "waiter/options.h"
@@ -42,18 +44,11 @@ using ::absl::Nanoseconds;
 using ::absl::Seconds;
 using ::absl::StatusCode;
 using ::absl::ZeroDuration;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Delays without jitter, so that every expected delay is exact.
-constexpr BackoffOptions Every(absl::Duration delay) {
-  return {.initial_delay = delay,
-          .max_delay = delay,
-          .multiplier = 1,
-          .jitter = Jitter::None()};
-}
 constexpr BackoffOptions kEverySecond = Every(Seconds(1));
 constexpr BackoffOptions kOneTwoFour = {.initial_delay = Seconds(1),
                                         .max_delay = Seconds(4),
@@ -64,21 +59,6 @@ constexpr PollStatus kSuccess = PollStatus::kSuccess;
 constexpr PollStatus kNotReady = PollStatus::kNotReady;
 constexpr PollStatus kServerError = PollStatus::kServerError;
 constexpr PollStatus kFailed = PollStatus::kFailed;
-
-using Script = std::vector<ScriptedPoll<>::Step>;
-
-// Draws the shortest or the longest delay that a jitter allows.
-struct ConstantGen {
-  using result_type = uint64_t;
-  static constexpr uint64_t min() { return 0; }
-  static constexpr uint64_t max() {
-    return std::numeric_limits<uint64_t>::max();
-  }
-  uint64_t operator()() { return bits; }
-  uint64_t bits;
-};
-constexpr ConstantGen kShortest = {ConstantGen::min()};
-constexpr ConstantGen kLongest = {ConstantGen::max()};
 
 // Types that are status functions, and types that are not.
 
@@ -233,28 +213,6 @@ TEST(WaiterTest, PointersAndStdFunctionsArePolled) {
                   .ok());
 }
 
-TEST(WaiterTest, InvalidOptionsEndTheWaitBeforeAnyPoll) {
-  int polls = 0;
-  const auto status = [&](WaitOptions options) {
-    const WaitResult<> result =
-        Waiter([&] { return ++polls > 0; }, options).Wait();
-    EXPECT_EQ(result.reason(), StopReason::kInvalidOptions);
-    EXPECT_EQ(result.report().attempts, 0);
-    return result.status();
-  };
-
-  EXPECT_THAT(status({}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("timeout")));
-  EXPECT_THAT(status({.timeout = Seconds(1), .max_attempts = 0}),
-              StatusIs(StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("max_attempts"), HasSubstr("0"))));
-  EXPECT_THAT(
-      status({.timeout = Seconds(1), .backoff = {.multiplier = 0.5}}),
-      StatusIs(StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("backoff.multiplier"), HasSubstr("0.5"))));
-  EXPECT_EQ(polls, 0);
-}
-
 // Deadlines and hints. The driver scenarios check the rest.
 
 TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
@@ -270,7 +228,7 @@ TEST(WaiterTest, JitterOfAHintIsAQuarterAtMost) {
                        .past_deadline =
                            RetryAfterOptions::PastDeadline::kPollAtDeadline}},
        .clock = &clock});
-  ConstantGen gen = kLongest;
+  PlayedDraws gen(kHighestDraws);
 
   EXPECT_TRUE(wait.Wait({.gen = gen}).ok());
   // The longest delays allowed, 4 + 1 and 8 + 1, and then the time left.
@@ -282,7 +240,7 @@ TEST(WaiterTest, HintThatFitsOnlyWithoutJitterIsHonored) {
   SimulatedClock clock;
   ScriptedPoll<> script(clock, {NotReady("", Seconds(10)), kSuccess});
   Waiter wait(std::ref(script), {.timeout = Seconds(10), .clock = &clock});
-  ConstantGen gen = kLongest;
+  PlayedDraws gen(kHighestDraws);
 
   EXPECT_TRUE(wait.Wait({.gen = gen}).ok());
   EXPECT_THAT(script.polled_at(), ElementsAre(ZeroDuration(), Seconds(10)));
@@ -481,13 +439,6 @@ TEST(WaiterTest, FailureKeepsItsCodeAndMessageAndNamesTheWait) {
   }
 }
 
-TEST(WaiterTest, FailureWithTextOnlyIsUnknown) {
-  Waiter wait([] { return Failed("ROLLBACK"); }, {.timeout = Seconds(1)});
-
-  EXPECT_THAT(wait.Wait().status(),
-              StatusIs(StatusCode::kUnknown, HasSubstr("ROLLBACK")));
-}
-
 TEST(WaiterTest, ContradictionsBecomeInternalFailures) {
   for (const Poll<>& found :
        {Failed(absl::OkStatus()), ServerError(absl::OkStatus()),
@@ -543,60 +494,84 @@ TEST(WaiterTest, ExceptionAfterStopOrDeadlinePropagates) {
   EXPECT_THROW((void)wait.Wait(stop.get_token()), Thrown);
 }
 
+struct FailingWait {
+  WaitOptions options;
+  std::vector<ScriptedPoll<>::Step> script;
+  std::string_view status;
+};
+
+// Waits that poll every second until a stop is requested after an hour.
+std::vector<FailingWait> FailingWaits() {
+  return {
+      {{.timeout = Seconds(3)},
+       {NotReady("CREATING")},
+       "DEADLINE_EXCEEDED: job 7: timeout of 3s reached after 4 attempts in "
+       "3s; last poll: not ready: CREATING"},
+      {{.timeout = Seconds(3)},
+       {kNotReady, {Throttled("429"), Seconds(9)}},
+       "DEADLINE_EXCEEDED: job 7: timeout of 3s reached after 2 attempts in "
+       "10s; last poll: throttled: 429"},
+      {{.deadline = absl::UnixEpoch()},
+       {kNotReady},
+       "DEADLINE_EXCEEDED: job 7: deadline of 1970-01-01T00:00:00+00:00 "
+       "reached after 1 attempt in 0; last poll: not ready"},
+      {{.timeout = Hours(1), .deadline = absl::UnixEpoch()},
+       {ServerError(absl::UnavailableError("connection refused"))},
+       "DEADLINE_EXCEEDED: job 7: deadline of 1970-01-01T00:00:00+00:00 "
+       "reached after 1 attempt in 0; last poll: server error: UNAVAILABLE: "
+       "connection refused"},
+      {{.timeout = Seconds(3), .polls = {.strict_deadline = true}},
+       {{kSuccess, Seconds(4)}},
+       "DEADLINE_EXCEEDED: job 7: timeout of 3s missed by 1s "
+       "(strict_deadline) after 1 attempt in 4s; last poll: success"},
+      {{.timeout = Seconds(3), .confirm = {.hold_for = Seconds(9)}},
+       {{kSuccess, Seconds(1)}},
+       "DEADLINE_EXCEEDED: job 7: timeout of 3s reached after 2 attempts in "
+       "3s; last poll: success, 2 in a row for 3s"},
+      {{.timeout = Seconds(20)},
+       {{Throttled("429", Hours(1)), Seconds(3)}},
+       "DEADLINE_EXCEEDED: job 7: the server's retry_after of 1h exceeds the "
+       "remaining 17s (timeout of 20s), gave up after 1 attempt in 3s; last "
+       "poll: throttled: 429"},
+      {{.timeout = Hours(2), .max_attempts = 2},
+       {ServerError(absl::UnavailableError("503"))},
+       "RESOURCE_EXHAUSTED: job 7: max_attempts of 2 reached after 2 attempts "
+       "in 1s; last poll: server error: UNAVAILABLE: 503"},
+      {{.timeout = Hours(2), .errors = {.max_consecutive_server_errors = 2}},
+       {ServerError("reset")},
+       "RESOURCE_EXHAUSTED: job 7: max_consecutive_server_errors of 2 reached "
+       "after 2 attempts in 1s; last poll: server error: reset"},
+      {{.timeout = Hours(2)},
+       {NotReady("CREATING")},
+       "CANCELLED: job 7: stop requested after 3600 attempts in 1h; last poll: "
+       "not ready: CREATING"},
+      {{.timeout = Hours(2), .polls = {.first_delay = Hours(1)}},
+       {kSuccess},
+       "CANCELLED: job 7: stop requested after 0 attempts in 1h; no poll was "
+       "made"},
+  };
+}
+
+// Name, limit, attempts, time and last poll.
 TEST(WaiterTest, EveryFailingMessageHasOneShape) {
-  const auto message = [](WaitOptions options, Script script) {
+  for (const auto& [given, script, status] : FailingWaits()) {
     SimulatedClock clock;
-    ScriptedPoll<> play(clock, std::move(script));
+    ScriptedPoll<> play(clock, script);
     waiter::stop_source stop;
     clock.CallAt(Hours(1), [&] { stop.request_stop(); });
-    options.name = "job";
+    WaitOptions options = given;
+    options.name = "job 7";
     options.backoff = options.errors.server_error_backoff =
         options.errors.throttled_backoff = kEverySecond;
     options.clock = &clock;
+
     const WaitResult<> result =
         Waiter(std::ref(play), options).Wait(stop.get_token());
-    return result.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
-  };
 
-  EXPECT_EQ(message({.timeout = Seconds(3)}, {NotReady("CREATING")}),
-            "DEADLINE_EXCEEDED: job: timeout of 3s reached after 4 attempts in "
-            "3s; last poll: not ready: CREATING");
-  EXPECT_EQ(message({.timeout = Seconds(3)},
-                    {kNotReady, {Throttled("429"), Seconds(9)}}),
-            "DEADLINE_EXCEEDED: job: timeout of 3s reached after 2 attempts in "
-            "10s; last poll: throttled: 429");
-  EXPECT_EQ(message({.deadline = absl::UnixEpoch()}, {kNotReady}),
-            "DEADLINE_EXCEEDED: job: deadline of 1970-01-01T00:00:00+00:00 "
-            "reached after 1 attempt in 0; last poll: not ready");
-  EXPECT_THAT(
-      message({.timeout = Seconds(3), .polls = {.strict_deadline = true}},
-              {{kSuccess, Seconds(4)}}),
-      AllOf(HasSubstr("DEADLINE_EXCEEDED: job: timeout of 3s missed by "
-                      "1s (strict_deadline) after 1 attempt in 4s"),
-            HasSubstr("; last poll: success")));
-  EXPECT_THAT(message({.timeout = Seconds(3)}, {NotReady("Q", Seconds(9))}),
-              AllOf(HasSubstr("DEADLINE_EXCEEDED: job: "),
-                    HasSubstr("retry_after of 9s exceeds the remaining 3s "
-                              "(timeout of 3s)"),
-                    HasSubstr("after 1 attempt in 0; last poll: not ready: "
-                              "Q")));
-  EXPECT_EQ(message({.timeout = Hours(2), .max_attempts = 2},
-                    {ServerError(absl::UnavailableError("503"))}),
-            "RESOURCE_EXHAUSTED: job: max_attempts of 2 reached after 2 "
-            "attempts in 1s; last poll: server error: UNAVAILABLE: 503");
-  EXPECT_EQ(
-      message(
-          {.timeout = Hours(2), .errors = {.max_consecutive_server_errors = 2}},
-          {ServerError("reset")}),
-      "RESOURCE_EXHAUSTED: job: max_consecutive_server_errors of 2 reached "
-      "after 2 attempts in 1s; last poll: server error: reset");
-  EXPECT_EQ(message({.timeout = Hours(2)}, {NotReady("CREATING")}),
-            "CANCELLED: job: stop requested after 3600 attempts in 1h; last "
-            "poll: not ready: CREATING");
-  EXPECT_EQ(message({.timeout = Hours(2), .polls = {.first_delay = Hours(1)}},
-                    {kSuccess}),
-            "CANCELLED: job: stop requested after 0 attempts in 1h; no poll "
-            "was made");
+    EXPECT_EQ(
+        result.status().ToString(absl::StatusToStringMode::kWithNoExtraData),
+        status);
+  }
 }
 
 TEST(WaiterTest, ReportIsExactToTheNanosecond) {
@@ -606,6 +581,7 @@ TEST(WaiterTest, ReportIsExactToTheNanosecond) {
               {ServerError(absl::UnavailableError("503")), Nanoseconds(50)},
               {Throttled("429", Seconds(3)), Nanoseconds(700)},
               {ServerError("last"), Nanoseconds(11)},
+              {NotReady("later"), Nanoseconds(17)},
               {kSuccess, Nanoseconds(13)}});
   Waiter wait(std::ref(script),
               {.timeout = Minutes(1),
@@ -613,15 +589,16 @@ TEST(WaiterTest, ReportIsExactToTheNanosecond) {
                .errors = {.server_error_backoff = Every(Nanoseconds(2003)),
                           .throttled_backoff = Every(Nanoseconds(5))},
                .clock = &clock});
-  ConstantGen gen = kShortest;
+  PlayedDraws gen(kLowestDraws);
 
   const WaitResult<> result = wait.Wait({.gen = gen});
   const WaitReport& report = result.report();
 
-  EXPECT_EQ(report.attempts, 5);
-  EXPECT_THAT(report.counts, ElementsAre(1, 1, 1, 2, 0));
-  EXPECT_EQ(report.slept, Seconds(3) + Nanoseconds(1001 + 2 * 2003));
-  EXPECT_EQ(report.elapsed, report.slept + Nanoseconds(3 + 50 + 700 + 11 + 13));
+  EXPECT_EQ(report.attempts, 6);
+  EXPECT_THAT(report.counts, ElementsAre(1, 2, 1, 2, 0));
+  EXPECT_EQ(report.slept, Seconds(3) + Nanoseconds(2 * 1001 + 2 * 2003));
+  EXPECT_EQ(report.elapsed,
+            report.slept + Nanoseconds(3 + 50 + 700 + 11 + 17 + 13));
   EXPECT_EQ(report.elapsed, clock.Elapsed());
   EXPECT_EQ(report.longest_poll, Nanoseconds(700));
   EXPECT_THAT(report.first_error->error(),
