@@ -167,6 +167,7 @@ TEST_F(BudgetTest, RefusedFirstPollEndsTheWaitWithoutADelay) {
   delayed.polls.first_delay = Seconds(3);
 
   for (const WaitOptions& options : {at_once, delayed}) {
+    SCOPED_TRACE(options.budgets.delay_when_refused);
     const WaitResult<> result = Wait({Success()}, options);
 
     EXPECT_EQ(result.reason(), StopReason::kQuota);

@@ -307,6 +307,7 @@ TEST(WaitLoopMessageTest, WaitThatEndsInItsFirstDelaySaysSoAndHasSlept) {
   for (const auto& [reason, why] :
        {std::pair(StopReason::kShutDown, "the engine was destroyed"),
         std::pair(StopReason::kCancelled, "stop requested")}) {
+    SCOPED_TRACE(why);
     PlayedWait wait({.timeout = absl::Hours(1),
                      .polls = {.first_delay = absl::Minutes(1)}});
     wait.End(seconds(2), reason, /*unanswered=*/false);
