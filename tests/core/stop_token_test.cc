@@ -709,9 +709,9 @@ TYPED_TEST(StopTokenTest, OneOfManyRequestsCounts) {
     int runs = 0;
     const auto on_stop = OnStop<TypeParam>(stop.get_token(), [&] { ++runs; });
     std::atomic<int> counted = 0;
-    RunThreads(/*count=*/4, [&](int) {
-      auto own = stop;
-      if (!own.request_stop()) return;
+    std::array sources = {stop, stop, stop, stop};
+    RunThreads(/*count=*/4, [&](int thread) {
+      if (!sources.at(static_cast<size_t>(thread)).request_stop()) return;
       ++counted;
       EXPECT_EQ(runs, 1);  // Callbacks run before the call returns.
     });

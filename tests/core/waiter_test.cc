@@ -533,6 +533,11 @@ std::vector<FailingWait> FailingWaits() {
        "DEADLINE_EXCEEDED: job 7: the server's retry_after of 1h exceeds the "
        "remaining 17s (timeout of 20s), gave up after 1 attempt in 3s; last "
        "poll: throttled: 429"},
+      {{.timeout = Seconds(3)},
+       {{NotReady("CREATING", Seconds(9))}},
+       "DEADLINE_EXCEEDED: job 7: the server's retry_after of 9s exceeds the "
+       "remaining 3s (timeout of 3s), gave up after 1 attempt in 0; last poll: "
+       "not ready: CREATING"},
       {{.timeout = Hours(2), .max_attempts = 2},
        {ServerError(absl::UnavailableError("503"))},
        "RESOURCE_EXHAUSTED: job 7: max_attempts of 2 reached after 2 attempts "

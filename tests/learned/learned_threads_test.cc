@@ -47,8 +47,8 @@ struct Call {
 void CallInPairs(const std::vector<Call>& calls, int times) {
   for (size_t one = 0; one < calls.size(); ++one) {
     for (size_t two = one; two < calls.size(); ++two) {
-      SCOPED_TRACE(absl::StrCat(calls[one].name, " and ", calls[two].name));
       RunThreads(/*count=*/2, [&](int thread) {
+        SCOPED_TRACE(absl::StrCat(calls[one].name, " and ", calls[two].name));
         const Call& call = calls[thread == 0 ? one : two];
         for (int i = 0; i < times; ++i) call.call();
       });

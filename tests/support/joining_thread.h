@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A thread that its destructor joins, for standard libraries without
-// `std::jthread`, and many that begin together:
+// `std::jthread`, and calls that threads begin together:
 //
 //   const JoiningThread canceller([&] { stop.request_stop(); });
 //   RunThreads(4, [&](int thread) { Work(thread); });
@@ -43,7 +43,7 @@ class JoiningThread {
 };
 
 // Calls `body` with the numbers from 0 to `count` - 1, each on a thread of its
-// own, and returns when all calls have.
+// own. The calls begin together, and all have returned when this returns.
 template <std::invocable<int> F>
 void RunThreads(int count, const F& body) {
   std::latch all_are_there(count);
@@ -51,7 +51,9 @@ void RunThreads(int count, const F& body) {
   threads.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
-      all_are_there.arrive_and_wait();
+      // A thread that sleeps until the last one is there begins too late.
+      all_are_there.count_down();
+      while (!all_are_there.try_wait()) std::this_thread::yield();
       body(i);
     });
   }

@@ -366,7 +366,10 @@ TEST_F(TracedTest, FunctionThatThrowsEndsBothSpans) {
   EXPECT_THROW((void)traced.Wait(), std::string);
 
   EXPECT_THAT(spans(), SizeIs(2));
-  EXPECT_THAT(spans(), Each(Field(&SpanRecord::status, StatusCode::kError)));
+  EXPECT_THAT(spans(),
+              Each(AllOf(Field(&SpanRecord::ends, 1),
+                         Field(&SpanRecord::status, StatusCode::kError))));
+  EXPECT_EQ(CurrentSpan(), "none");
 }
 
 TEST_F(TracedTest, OwnObserverContextAndMoveOnlyValueStay) {

@@ -65,7 +65,9 @@ class ScopedEnvironment {
  private:
   void Set(const char* value) const {
 #ifdef _WIN32
-    _putenv_s(name_, value == nullptr ? "" : value);  // It has no empty ones.
+    _putenv_s(name_, value == nullptr
+                         ? ""
+                         : value);  // Windows has no empty variables.
 #else
     if (value == nullptr) {
       unsetenv(name_);
