@@ -33,14 +33,6 @@ struct ScriptedAnswer {
   absl::Duration takes;
 };
 
-// A field without a default: a row that leaves it out does not compile.
-template <typename T>
-struct Required {
-  // NOLINTNEXTLINE(google-explicit-constructor): stands for its value
-  constexpr Required(T value_in) : value(value_in) {}
-  T value;
-};
-
 struct Scenario {
   std::string name;
   WaitOptions options;
@@ -52,7 +44,9 @@ struct Scenario {
   // Starts of all polls, since the start of the wait.
   std::vector<absl::Duration> polled_at;
   StopReason reason = StopReason::kSuccess;
-  Required<absl::StatusCode> code;
+  // The code of the status; if unset, the only one of `reason`. The code of a
+  // failure is the one that was polled, so that such a row has to state it.
+  std::optional<absl::StatusCode> code = std::nullopt;
   // The time at which the wait ends; if unset, when the last poll begins.
   std::optional<absl::Duration> ends_at = std::nullopt;
   bool late = false;
