@@ -11,10 +11,8 @@
 #include <functional>
 #include <iostream>
 #include <latch>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -482,12 +480,7 @@ TEST_F(BatchPollerTest, EveryWaitReportsInvalidPollerOptions) {
 }
 
 TEST_F(BatchPollerTest, CallsRunOnTheExecutorAndAreAwaitedAtTheDeadline) {
-  std::vector<Task> tasks;
-  engine_.emplace(WaitEngineOptions{
-      .threads = 0,
-      .tick = absl::ZeroDuration(),
-      .executor = [&](Task task) { tasks.push_back(std::move(task)); },
-      .clock = &clock_});
+  QueueTasks();
   Make();
   answer_ = {{"a", Success(1)}};
   WaitOptions check_once = EverySecond();
@@ -496,12 +489,12 @@ TEST_F(BatchPollerTest, CallsRunOnTheExecutorAndAreAwaitedAtTheDeadline) {
   Start("b", check_once);
   engine_->RunDue();
   engine_->RunDue();
-  ASSERT_THAT(tasks, SizeIs(1));
+  ASSERT_THAT(tasks_, SizeIs(1));
   EXPECT_THAT(calls_, IsEmpty());
 
   clock_.AdvanceTime(absl::Seconds(1));
   engine_->RunDue();
-  std::exchange(tasks, {}).front()();
+  std::exchange(tasks_, {}).front()();
   engine_->Run();
 
   EXPECT_THAT(calls_, ElementsAre(Call{absl::Seconds(1), {"a", "b"}}));
@@ -639,85 +632,23 @@ INSTANTIATE_TEST_SUITE_P(
                          absl::Milliseconds(2)}),
     [](const testing::TestParamInfo<Load>& test) { return test.param.name; });
 
-class BatchPollerThreadsTest : public testing::TestWithParam<bool> {
- protected:
-  using Poller = BatchPoller<std::string, int>;
-
-  // Answers the keys; a key whose length is a multiple of three is never ready.
-  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
-    const std::set<std::string> distinct(keys.begin(), keys.end());
-    if (distinct.size() != keys.size()) repeated_ = true;
-    Answer answer;
-    for (const std::string& key : keys) {
-      if (key.size() % 3 != 0) answer.emplace(key, Success(1));
-    }
-    return answer;
-  }
-
-  // Starts waits, with keys that other threads also use. Keeps half of them
-  // until they end, and destroys others now and then. Returns the rest.
-  std::vector<WaitHandle> StartAndDestroy(
-      Poller& poller, const std::shared_ptr<const WaitPolicy>& policy,
-      uint64_t seed) {
-    SplitMix64 gen(seed);
-    std::vector<WaitHandle> handles;
-    for (int i = 0; i < 400; ++i) {
-      const std::string key(1 + gen() % 60, 'k');
-      if (gen() % 2 == 0) {
-        ++kept_;
-        WaitHandle wait =
-            poller.Start(key, policy, [this](const WaitResult<int>&) {
-              ++ended_;
-              ended_.notify_all();
-            });
-        if (key.size() % 3 == 0) wait.Cancel();
-        wait.Detach();
-      } else {
-        handles.push_back(
-            poller.Start(key, policy, [](const WaitResult<int>&) {}));
-      }
-      if (gen() % 8 == 0) handles.clear();
-    }
-    return handles;
-  }
-
-  std::atomic<int> kept_ = 0;
-  std::atomic<int> ended_ = 0;
-  std::atomic<bool> repeated_ = false;
-  std::mutex mutex_;
-  std::vector<JoiningThread> executor_threads_;
-  std::vector<WaitHandle> left_;
-};
+using BatchPollerThreadsTest = BatchThreadsFixture;
 
 TEST_P(BatchPollerThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
-  WaitEngineOptions options = {.threads = 2};
-  if (GetParam()) {
-    options.executor = [&](Task task) {
-      const std::lock_guard lock(mutex_);
-      executor_threads_.emplace_back(
-          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
-    };
-  }
+  std::vector<WaitHandle> all_left;
   {
-    WaitEngine engine(options);
-    const auto policy =
-        WaitPolicy::Make({.timeout = absl::Minutes(10),
-                          .backoff = {.initial_delay = absl::Milliseconds(1),
-                                      .max_delay = absl::Milliseconds(2)}});
-    std::optional<Poller> poller(
-        std::in_place, engine,
-        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
-        BatchOptions{.max_batch = 7, .window = absl::Milliseconds(1)});
+    WaitEngine engine(Options());
+    auto poller = MakePoller(engine, {.window = absl::Milliseconds(1)});
     std::vector<JoiningThread> threads;
     for (uint64_t seed = 0; seed < 3; ++seed) {
       threads.emplace_back([&, seed] {
-        std::vector<WaitHandle> left = StartAndDestroy(*poller, policy, seed);
+        std::vector<WaitHandle> left = StartAndDestroy({poller.get()}, seed);
         const std::lock_guard lock(mutex_);
-        for (WaitHandle& wait : left) left_.push_back(std::move(wait));
+        for (WaitHandle& wait : left) all_left.push_back(std::move(wait));
       });
     }
     threads.clear();
-    for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
+    AwaitKept();
     poller.reset();  // The remaining keys are still polled.
   }
   EXPECT_EQ(ended_, kept_);

@@ -4,14 +4,12 @@
 // A limit on the calls of a `BatchPoller`.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -198,12 +196,7 @@ TEST_F(BatchRateLimiterTest, PollAtTheDeadlineIsGivenTimeForItsToken) {
 }
 
 TEST_F(BatchRateLimiterTest, CallUnderWayIsAwaitedBeyondTheDeadline) {
-  std::vector<Task> tasks;
-  engine_.emplace(WaitEngineOptions{
-      .threads = 0,
-      .tick = absl::ZeroDuration(),
-      .executor = [&](Task task) { tasks.push_back(std::move(task)); },
-      .clock = &clock_});
+  QueueTasks();
   Make({.rate_limiter = OneEach(Seconds(1))});
   answer_ = [&](absl::Span<const std::string> keys) {
     clock_.AdvanceTime(Seconds(10));
@@ -215,8 +208,8 @@ TEST_F(BatchRateLimiterTest, CallUnderWayIsAwaitedBeyondTheDeadline) {
 
   for (int i = 0; i < 20; ++i) {
     const MonotonicTime next = engine_->RunDue();
-    if (!tasks.empty()) {
-      for (Task& task : std::exchange(tasks, {})) task();
+    if (!tasks_.empty()) {
+      for (Task& task : std::exchange(tasks_, {})) task();
     } else if (next < MonotonicTime::max()) {
       clock_.AdvanceTime(absl::FromChrono(next - clock_.MonotonicNow()));
     }
@@ -451,14 +444,10 @@ TEST_F(BatchRateLimiterTest, DestroyedEngineEndsKeysWhoseCallsWait) {
 
 TEST_F(BatchRateLimiterTest, CallThatTheExecutorLostMakesWayForTheNext) {
   int tasks = 0;
-  engine_.emplace(WaitEngineOptions{.threads = 0,
-                                    .tick = absl::ZeroDuration(),
-                                    .executor =
-                                        [&](Task task) {
-                                          // Drops the first alarm's second try.
-                                          if (++tasks != 4) task();
-                                        },
-                                    .clock = &clock_});
+  UseExecutor([&](Task task) {
+    // Drops the first alarm's second try.
+    if (++tasks != 4) task();
+  });
   Make({.max_batch = 1, .rate_limiter = OneEach(Seconds(10))});
   for (const std::string key : {"a", "b", "c"}) Start(key);
 
@@ -489,18 +478,13 @@ TEST_F(BatchRateLimiterTest, CallMayDestroyThePollerWhileOthersWait) {
 }
 
 TEST_F(BatchRateLimiterTest, CallsOfOnePollerMayBeUnderWayAtTheSameTime) {
-  std::vector<Task> tasks;
-  engine_.emplace(WaitEngineOptions{
-      .threads = 0,
-      .tick = absl::ZeroDuration(),
-      .executor = [&](Task task) { tasks.push_back(std::move(task)); },
-      .clock = &clock_});
+  QueueTasks();
   Make({.max_batch = 1, .rate_limiter = *AdaptiveRateLimiter::Make({})});
   const auto run = [&] {
     engine_->RunDue();
-    while (!tasks.empty()) {
-      Task task = std::move(tasks.back());
-      tasks.pop_back();
+    while (!tasks_.empty()) {
+      Task task = std::move(tasks_.back());
+      tasks_.pop_back();
       task();
     }
   };
@@ -742,92 +726,33 @@ TEST(BatchRateLimiterPropertyTest, NoKeyWaitsForMoreThanTheBatchesBeforeIt) {
   }
 }
 
-class BatchRateLimiterThreadsTest : public testing::TestWithParam<bool> {
- protected:
-  // A key whose length is a multiple of three is never ready.
-  absl::StatusOr<Answer> PollKeys(absl::Span<const std::string> keys) {
-    ++calls_;
-    Answer answer;
-    for (const std::string& key : keys) {
-      if (key.size() % 3 != 0) answer.emplace(key, Success(1));
-    }
-    return answer;
-  }
-
-  std::unique_ptr<Poller> MakePoller(WaitEngine& engine, absl::Duration window,
-                                     const Limiter& limiter) {
-    return std::make_unique<Poller>(
-        engine,
-        [this](absl::Span<const std::string> keys) { return PollKeys(keys); },
-        BatchOptions{
-            .max_batch = 7, .window = window, .rate_limiter = limiter});
-  }
-
-  // Starts waits, keeps half of them until they end, and destroys the others.
-  void StartAndDestroy(Poller& first, Poller& second, uint64_t seed) {
-    const auto policy =
-        WaitPolicy::Make({.timeout = absl::Minutes(10),
-                          .backoff = {.initial_delay = Milliseconds(1),
-                                      .max_delay = Milliseconds(2)}});
-    SplitMix64 gen(seed);
-    std::vector<WaitHandle> handles;
-    for (int i = 0; i < 300; ++i) {
-      const std::string key(1 + gen() % 60, 'k');
-      Poller& poller = gen() % 2 == 0 ? first : second;
-      if (gen() % 2 == 0) {
-        ++kept_;
-        WaitHandle wait =
-            poller.Start(key, policy, [this](const WaitResult<int>&) {
-              ++ended_;
-              ended_.notify_all();
-            });
-        if (key.size() % 3 == 0) wait.Cancel();
-        wait.Detach();
-      } else {
-        handles.push_back(
-            poller.Start(key, policy, [](const WaitResult<int>&) {}));
-      }
-      if (gen() % 8 == 0) handles.clear();
-    }
-  }
-
-  std::atomic<int> kept_ = 0;
-  std::atomic<int> ended_ = 0;
-  std::atomic<int> calls_ = 0;
-  std::mutex mutex_;
-  std::vector<JoiningThread> executor_threads_;
-};
+using BatchRateLimiterThreadsTest = BatchThreadsFixture;
 
 TEST_P(BatchRateLimiterThreadsTest, ManyThreadsMayAddAndRemoveKeys) {
   constexpr double kRate = 2000;
   constexpr double kBurst = 5;
-  WaitEngineOptions options = {.threads = 2};
-  if (GetParam()) {
-    options.executor = [&](Task task) {
-      const std::lock_guard lock(mutex_);
-      executor_threads_.emplace_back(
-          [task = std::make_shared<Task>(std::move(task))] { (*task)(); });
-    };
-  }
   Clock& clock = GetRealClock();
   const MonotonicTime start = clock.MonotonicNow();
   {
-    WaitEngine engine(options);
+    WaitEngine engine(Options());
     const Limiter limiter = MakeFixed(kRate, kBurst, start);
-    const auto first = MakePoller(engine, absl::ZeroDuration(), limiter);
-    auto second = MakePoller(engine, Milliseconds(1), limiter);
+    const auto first = MakePoller(engine, {.rate_limiter = limiter});
+    auto second = MakePoller(
+        engine, {.window = Milliseconds(1), .rate_limiter = limiter});
     std::vector<JoiningThread> threads;
     for (uint64_t seed = 0; seed < 3; ++seed) {
-      threads.emplace_back(
-          [&, seed] { StartAndDestroy(*first, *second, seed); });
+      threads.emplace_back([&, seed] {
+        StartAndDestroy({first.get(), second.get()}, seed);
+      });
     }
     threads.clear();
-    for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
+    AwaitKept();
     second.reset();  // The other one ends with its keys in progress.
   }
   const double seconds =
       absl::ToDoubleSeconds(absl::FromChrono(clock.MonotonicNow() - start));
   EXPECT_EQ(ended_, kept_);
+  EXPECT_FALSE(repeated_);
   EXPECT_LE(calls_, kBurst + kRate * seconds);
 }
 
