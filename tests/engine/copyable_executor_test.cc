@@ -75,10 +75,8 @@ TEST_F(CopyableExecutorTest, PollIsLostWithItsLastCopy) {
 }
 
 TEST_F(CopyableExecutorTest, ExceptionOfThePoolFailsTheWait) {
-  WaitEngineOptions options = Simulated();
-  options.executor = CopyableExecutor(
-      [](const Task&) { throw std::runtime_error("the pool is full"); });
-  WaitEngine engine(options);
+  WaitEngine engine(WithExecutor(CopyableExecutor(
+      [](const Task&) { throw std::runtime_error("the pool is full"); })));
   const WaitHandle wait = engine.Start(NeverReady(), results_.Take());
 
   engine.Run();

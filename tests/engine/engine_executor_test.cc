@@ -49,20 +49,7 @@ using ::testing::SizeIs;
 
 using Task = absl::AnyInvocable<void()>;
 
-// An executor that runs its tasks when the test tells it to.
-class EngineExecutorTest : public EngineFixture {
- protected:
-  WaitEngineOptions Queued() {
-    WaitEngineOptions options = Simulated();
-    options.executor = [this](Task task) { tasks_.push_back(std::move(task)); };
-    return options;
-  }
-  void RunTasks() {
-    for (Task& task : std::exchange(tasks_, {})) task();
-  }
-
-  std::vector<Task> tasks_;
-};
+using EngineExecutorTest = EngineFixture;
 
 TEST_F(EngineExecutorTest, PollsRunOnTheExecutorAndCallbacksOnTheEngine) {
   WaitEngine engine(Queued());
@@ -204,53 +191,6 @@ TEST_F(EngineExecutorTest, DestroyingTheHandleOfAQueuedPollFreesItsCallables) {
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));
 }
 
-TEST_F(EngineExecutorTest, DestroyingTheHandleInItsPollIsHarmless) {
-  WaitEngine engine(Queued());
-  std::optional<WaitHandle> wait;
-  wait = engine.Start(Waiter(
-                          [&, token = token_] {
-                            wait.reset();
-                            EXPECT_EQ(held(), 2);
-                            return CountPoll(true);
-                          },
-                          EverySecond()),
-                      TakeHolding());
-  engine.RunDue();
-  RunTasks();
-  engine.RunDue();
-
-  EXPECT_EQ(polls_, 1);
-  EXPECT_EQ(held(), 0);
-  EXPECT_THAT(results_.reports(), IsEmpty());
-}
-
-TEST_F(EngineExecutorTest, DestroyingTheHandleAwaitsARunningPoll) {
-  ThreadPool pool(1);
-  std::atomic<bool> polling = false;
-  std::atomic<bool> destroying = false;
-  std::atomic<bool> polled = false;
-  WaitEngine engine({.executor = pool.executor()});
-  std::optional<WaitHandle> wait =
-      engine.Start(Waiter(
-                       [&, token = token_] {
-                         polling = true;
-                         while (!destroying) std::this_thread::yield();
-                         for (int i = 0; i < 100; ++i) {
-                           std::this_thread::yield();
-                         }
-                         polled = true;
-                         return true;
-                       },
-                       {.timeout = Hours(1)}),
-                   [](const WaitResult<>&) { ADD_FAILURE(); });
-  while (!polling) std::this_thread::yield();
-  destroying = true;
-  wait.reset();
-
-  EXPECT_TRUE(polled);
-  EXPECT_EQ(held(), 0);
-}
-
 TEST_F(EngineExecutorTest, EngineMayEndBeforeAQueuedPoll) {
   {
     WaitEngine engine(Queued());
@@ -287,9 +227,8 @@ TEST_F(EngineExecutorTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
 }
 
 TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWaitUnderItsName) {
-  WaitEngineOptions options = Simulated();
-  options.executor = [](const Task&) { throw std::runtime_error("full"); };
-  WaitEngine engine(options);
+  WaitEngine engine(
+      WithExecutor([](const Task&) { throw std::runtime_error("full"); }));
   const WaitHandle wait = engine.Start(NeverReady(), TakeHolding());
   const WaitHandle other = engine.Start(
       AsyncWaiter([](PollCompletion<> done) { done(true); }, EverySecond()),
@@ -312,13 +251,11 @@ TEST_F(EngineExecutorTest, ExceptionOfTheExecutorFailsTheWaitUnderItsName) {
 TEST_F(EngineExecutorTest, ExecutorMayKeepThePollAndThrow) {
   for (const bool anything : {false, true}) {
     Results results;
-    WaitEngineOptions options = Simulated();
-    options.executor = [&](Task task) {
+    WaitEngine engine(WithExecutor([&](Task task) {
       tasks_.push_back(std::move(task));
       if (anything) throw 42;  // NOLINT: not an exception object
       throw std::runtime_error("full");
-    };
-    WaitEngine engine(options);
+    }));
     const WaitHandle wait = engine.Start(NeverReady(), results.Take());
     engine.Run();
     EXPECT_THAT(results.reasons(), ElementsAre(StopReason::kFailed));
@@ -332,14 +269,11 @@ TEST_F(EngineExecutorTest, ExecutorMayKeepThePollAndThrow) {
 }
 
 TEST_F(EngineExecutorTest, AnswerCountsIfTheExecutorRunsThePollAndThrows) {
-  WaitEngineOptions options = Simulated();
-  options.executor = [](Task task) {
+  WaitEngine engine(WithExecutor([](Task task) {
     task();
     throw std::runtime_error("too late");
-  };
-  WaitEngine engine(options);
-  const WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  }));
+  const WaitHandle wait = engine.Start(Ready(), results_.Take());
 
   engine.Run();
 
@@ -348,14 +282,12 @@ TEST_F(EngineExecutorTest, AnswerCountsIfTheExecutorRunsThePollAndThrows) {
 
 TEST_F(EngineExecutorTest, TaskThatRunsAgainDoesNothing) {
   {
-    WaitEngineOptions options = Simulated();
-    options.executor = [&](Task task) {
+    WaitEngine engine(WithExecutor([&](Task task) {
       task();
       task();
       tasks_.push_back(std::move(task));
       tasks_.front()();
-    };
-    WaitEngine engine(options);
+    }));
     const WaitHandle wait = engine.Start(
         Waiter([this] { return CountPoll(polls_ == 4); }, EverySecond()),
         results_.Take());
@@ -373,11 +305,9 @@ TEST_F(EngineExecutorTest, PollThatTheExecutorDropsEndsTheWait) {
     SCOPED_TRACE(at_once);
     std::vector<Task> tasks;
     Results results;
-    WaitEngineOptions options = Simulated();
-    options.executor = [&](Task task) {
+    WaitEngine engine(WithExecutor([&](Task task) {
       if (!at_once) tasks.push_back(std::move(task));
-    };
-    WaitEngine engine(options);
+    }));
     const WaitHandle wait = engine.Start(NeverReady(), results.Take());
     engine.RunDue();
     tasks.clear();
@@ -394,13 +324,11 @@ TEST_F(EngineExecutorTest, PollThatTheExecutorDropsEndsTheWait) {
 // A bounded queue makes room by dropping its oldest task when it gets the next.
 TEST_F(EngineExecutorTest, PollThatIsDroppedForAnotherEndsItsOwnWait) {
   std::optional<Task> queued;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](Task task) { queued.emplace(std::move(task)); };
-  WaitEngine engine(options);
+  WaitEngine engine(
+      WithExecutor([&](Task task) { queued.emplace(std::move(task)); }));
   Results dropped;
   const WaitHandle first = engine.Start(NeverReady(), dropped.Take());
-  const WaitHandle second =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  const WaitHandle second = engine.Start(Ready(), results_.Take());
   engine.RunDue();
   ASSERT_TRUE(queued.has_value());
 
@@ -415,17 +343,15 @@ TEST_F(EngineExecutorTest, PollThatIsDroppedForAnotherEndsItsOwnWait) {
 // taken its place in the engine.
 TEST_F(EngineExecutorTest, DroppedPollOfAnEarlierWaitDoesNotEndTheNextOne) {
   std::optional<Task> queued;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](Task task) { queued.emplace(std::move(task)); };
-  WaitEngine engine(options);
+  WaitEngine engine(
+      WithExecutor([&](Task task) { queued.emplace(std::move(task)); }));
   const WaitHandle first = engine.Start(
       Waiter([] { return true; }, EverySecond(Seconds(5))), results_.Take());
   engine.Run();
   ASSERT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
 
   Results next;
-  const WaitHandle second =
-      engine.Start(Waiter([] { return true; }, EverySecond()), next.Take());
+  const WaitHandle second = engine.Start(Ready(), next.Take());
   engine.RunDue();
   (*std::exchange(queued, std::nullopt))();
   engine.Run();
@@ -434,16 +360,13 @@ TEST_F(EngineExecutorTest, DroppedPollOfAnEarlierWaitDoesNotEndTheNextOne) {
 }
 
 TEST_F(EngineExecutorTest, PollThatNeverBeginsEndsAtTheDeadline) {
-  std::vector<Task> tasks;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](Task task) { tasks.push_back(std::move(task)); };
-  WaitEngine engine(options);
+  WaitEngine engine(Queued());
   const WaitHandle wait = engine.Start(
       Waiter([this] { return CountPoll(true); }, EverySecond(absl::Minutes(5))),
       results_.Take());
 
   engine.Run();
-  std::move(tasks[0])();
+  RunTasks();
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));
   EXPECT_EQ(clock_.Elapsed(), absl::Minutes(5));
@@ -516,15 +439,12 @@ TEST_F(EngineExecutorTest, BegunPollIsAwaitedBeyondTheDeadline) {
 
 // Each of five functions begins 30 ms after its call of the executor.
 TEST_F(EngineExecutorTest, TimeOfAWaitBeginsWithItsCallOfTheExecutor) {
-  WaitEngineOptions slow = Simulated();
-  slow.executor = [&](Task poll) {
+  WaitEngine engine(WithExecutor([&](Task poll) {
     clock_.AdvanceTime(absl::Milliseconds(30));
     poll();
-  };
-  WaitEngine engine(slow);
+  }));
   for (int i = 0; i < 5; ++i) {
-    engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
-        .Detach();
+    engine.Start(Ready(), results_.Take()).Detach();
   }
   engine.Run();
 
@@ -577,8 +497,7 @@ TEST_F(EngineExecutorTest, DestructorInACallOfTheExecutorAwaitsThePoll) {
   std::optional<WaitHandle> handle;
   std::optional<Task> queued;
   JoiningThread pool;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](Task task) {
+  WaitEngine engine(WithExecutor([&](Task task) {
     if (!queued.has_value()) {
       queued = std::move(task);
       return;
@@ -586,8 +505,7 @@ TEST_F(EngineExecutorTest, DestructorInACallOfTheExecutorAwaitsThePoll) {
     pool = JoiningThread(std::move(task));
     began.wait();
     (*queued)();
-  };
-  WaitEngine engine(options);
+  }));
   const WaitHandle destroying = engine.Start(Waiter(
                                                  [&] {
                                                    handle.reset();
@@ -683,14 +601,11 @@ TEST_F(EngineExecutorDeathTest, RunDueInANestedEngineTerminates) {
   WaitEngine outer(Simulated());
   const auto run_nested = [&] {
     WaitEngine inner(Simulated());
-    inner
-        .Start(Waiter([] { return true; }, EverySecond()),
-               [&](const WaitResult<>&) { outer.RunDue(); })
-        .Detach();
+    inner.Start(Ready(), [&](const WaitResult<>&) { outer.RunDue(); }).Detach();
     inner.Run();
   };
   outer
-      .Start(Waiter([] { return true; }, EverySecond()),
+      .Start(Ready(),
              [&](const WaitResult<>&) {
                if (nests) run_nested();
              })

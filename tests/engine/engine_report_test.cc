@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -50,9 +49,7 @@ using ::testing::SizeIs;
 using EngineReportTest = EngineFixture;
 
 TEST_F(EngineReportTest, BriefReportHasTheLastPollThatEndsTheWait) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kLean;
-  WaitEngine engine(options);
+  WaitEngine engine(Simulated(ReportLevel::kLean));
   ScriptedPoll<> script(
       clock_, {NotReady("CREATING"), Failed(absl::AbortedError("x"))});
   const WaitHandle wait =
@@ -75,9 +72,7 @@ TEST_F(EngineReportTest,
     for (const bool shuts_down : {false, true}) {
       Results results;
       {
-        WaitEngineOptions options = Simulated();
-        options.report = level;
-        WaitEngine engine(options);
+        WaitEngine engine(Simulated(level));
         WaitHandle wait =
             engine.Start(Waiter([] { return Throttled("too many requests"); },
                                 EverySecond()),
@@ -115,9 +110,7 @@ TEST_F(EngineReportTest,
   for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
     Results results;
     {
-      WaitEngineOptions options = Simulated();
-      options.report = level;
-      WaitEngine engine(options);
+      WaitEngine engine(Simulated(level));
       polls_ = 0;
       engine
           .Start(Waiter([this] { return ++polls_ == 3; }, EverySecond()),
@@ -139,9 +132,7 @@ TEST_F(EngineReportTest,
 }
 
 TEST_F(EngineReportTest, FullReportsOfWaitsUnderWayAreKeptApart) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
+  WaitEngine engine(Simulated(ReportLevel::kFull));
   const auto succeed_after = [&](int polls) {
     engine
         .Start(Waiter([polls]() mutable { return --polls < 0; }, EverySecond()),
@@ -159,9 +150,7 @@ TEST_F(EngineReportTest, FullReportsOfWaitsUnderWayAreKeptApart) {
 }
 
 TEST_F(EngineReportTest, FullReportHasATextOfAPollWithoutAnError) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
+  WaitEngine engine(Simulated(ReportLevel::kFull));
   WaitHandle wait =
       engine.Start(Waiter([] { return NotReady("CREATING"); }, EverySecond()),
                    results_.Take());
@@ -174,9 +163,7 @@ TEST_F(EngineReportTest, FullReportHasATextOfAPollWithoutAnError) {
 }
 
 TEST_F(EngineReportTest, FullReportHasAnErrorWithoutAText) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kFull;
-  WaitEngine engine(options);
+  WaitEngine engine(Simulated(ReportLevel::kFull));
   ScriptedPoll<> script(clock_, {Throttled(), NotReady(), Success()});
   engine.Start(Waiter(std::ref(script), EverySecond()), results_.Take())
       .Detach();
@@ -189,9 +176,7 @@ TEST_F(EngineReportTest, FullReportHasAnErrorWithoutAText) {
 }
 
 TEST_F(EngineReportTest, LeanReportHasNoTextOfAnotherWait) {
-  WaitEngineOptions options = Simulated();
-  options.report = ReportLevel::kLean;
-  WaitEngine engine(options);
+  WaitEngine engine(Simulated(ReportLevel::kLean));
   WaitHandle silent = engine.Start(
       Waiter([] { return NotReady(); }, EverySecond()), results_.Take());
   const WaitHandle other =
@@ -206,9 +191,7 @@ TEST_F(EngineReportTest, LeanReportHasNoTextOfAnotherWait) {
 }
 
 TEST_F(EngineReportTest, WaitThatIsCancelledBetweenPollsHasNoneUnderWay) {
-  WaitEngineOptions engine_options = Simulated();
-  engine_options.report = ReportLevel::kFull;
-  WaitEngine engine(engine_options);
+  WaitEngine engine(Simulated(ReportLevel::kFull));
   WaitOptions options = EverySecond();
   options.backoff = Every(ZeroDuration());
   WaitHandle wait = engine.Start(
@@ -227,9 +210,7 @@ TEST_F(EngineReportTest, WaitThatIsCancelledBetweenPollsHasNoneUnderWay) {
 TEST_F(EngineReportTest, LeanReportOfAWaitWithAHistoryIsFull) {
   for (const int history : {0, 10}) {
     Results results;
-    WaitEngineOptions engine_options = Simulated();
-    engine_options.report = ReportLevel::kLean;
-    WaitEngine engine(engine_options);
+    WaitEngine engine(Simulated(ReportLevel::kLean));
     WaitOptions options = EverySecond();
     options.hooks.history_limit = history;
     engine
@@ -249,9 +230,7 @@ TEST_F(EngineReportTest, LeanReportOfAWaitWithAHistoryIsFull) {
 // The last status is part of a lean report, too.
 TEST_F(EngineReportTest, ContextOfAPollHasTheTimesAndTheLastStatus) {
   for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
-    WaitEngineOptions engine_options = Simulated();
-    engine_options.report = level;
-    WaitEngine engine(engine_options);
+    WaitEngine engine(Simulated(level));
     WaitOptions options = EverySecond(Seconds(3));
     options.poll_timeout = Seconds(2);
     const absl::Duration start = clock_.Elapsed();
@@ -443,14 +422,7 @@ TEST_F(EngineReportTest, HandleMayBeDestroyedInOnDoneOfEveryEnd) {
   for (const End end : {End::kCancel, End::kInvalid, End::kException}) {
     for (const bool on_executor : {false, true}) {
       Destroyer observer;
-      std::vector<absl::AnyInvocable<void()>> tasks;
-      WaitEngineOptions engine_options = Simulated();
-      if (on_executor) {
-        engine_options.executor = [&](absl::AnyInvocable<void()> task) {
-          tasks.push_back(std::move(task));
-        };
-      }
-      WaitEngine engine(engine_options);
+      WaitEngine engine(on_executor ? Queued() : Simulated());
       WaitOptions options = EverySecond();
       options.hooks.observer = Unowned(observer);
       if (end == End::kInvalid) options.max_attempts = -1;
@@ -463,7 +435,7 @@ TEST_F(EngineReportTest, HandleMayBeDestroyedInOnDoneOfEveryEnd) {
                                      results_.Take());
       engine.RunDue();
       if (end == End::kCancel) observer.handle->Cancel();
-      for (absl::AnyInvocable<void()>& task : tasks) task();
+      RunTasks();
       engine.Run();
 
       EXPECT_EQ(observer.ends, 1);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine_fixture.h"
@@ -114,23 +113,17 @@ TEST_F(EngineStatisticsTest, FunctionSeesItsOwnPollCounted) {
 }
 
 TEST_F(EngineStatisticsTest, PollsWithoutAnAnswerYetCount) {
-  WaitEngineOptions options = Simulated();
-  std::vector<absl::AnyInvocable<void()>> posted;
-  options.executor = [&](absl::AnyInvocable<void()> poll) {
-    posted.push_back(std::move(poll));
-  };
-  WaitEngine engine(options);
+  WaitEngine engine(Queued());
   engine
       .Start(AsyncWaiter([](const PollCompletion<>&) {}, EverySecond()),
              results_.Take())
       .Detach();
   engine.RunDue();
   EXPECT_EQ(engine.statistics().polls, 1);
-  engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
-      .Detach();
+  engine.Start(Ready(), results_.Take()).Detach();
   engine.RunDue();
   EXPECT_EQ(engine.statistics().polls, 2);
-  for (auto& poll : posted) poll();
+  RunTasks();
   engine.RunDue();
   EXPECT_EQ(engine.statistics().polls, 2);
   EXPECT_EQ(engine.statistics().pending, 1);

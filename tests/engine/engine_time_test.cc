@@ -355,24 +355,6 @@ TEST_F(EngineTimeTest, StaleTimersOfLiveWaitsAreKeptBySweeps) {
 
 // Clocks.
 
-TEST_F(EngineTimeTest, SlowPollCausesNoBurst) {
-  WaitEngine engine(Simulated());
-  std::vector<absl::Duration> polled_at;
-  const WaitHandle wait =
-      engine.Start(Waiter(
-                       [&] {
-                         polled_at.push_back(clock_.Elapsed());
-                         clock_.AdvanceTime(Seconds(10));
-                         return polled_at.size() == 3;
-                       },
-                       EverySecond()),
-                   results_.Take());
-
-  engine.Run();
-
-  EXPECT_THAT(polled_at, ElementsAre(ZeroDuration(), Seconds(11), Seconds(22)));
-}
-
 TEST_F(EngineTimeTest, WallClockStepsChangeNothing) {
   WaitEngine engine(Simulated());
   ScriptedPoll<> script(clock_, {PollStatus::kNotReady});

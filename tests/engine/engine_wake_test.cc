@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -84,8 +83,7 @@ TEST_F(EngineWakeTest, EveryKindOfRequestCallsItAndIsMergedUntilRunDue) {
 
 TEST_F(EngineWakeTest, CallsOnWaitsThatHaveEndedCallNothing) {
   WaitEngine engine(CountingWakes());
-  WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  WaitHandle wait = engine.Start(Ready(), results_.Take());
   engine.RunDue();
   wakes_ = 0;
 
@@ -150,23 +148,18 @@ TEST_F(EngineWakeTest, RequestOfAnotherThreadDuringRunDueCallsIt) {
 }
 
 TEST_F(EngineWakeTest, AnswerOfAnExecutorCallsItOnTheThreadOfTheExecutor) {
-  std::vector<absl::AnyInvocable<void()>> polls;
   std::thread::id woken_on;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](absl::AnyInvocable<void()> poll) {
-    polls.push_back(std::move(poll));
-  };
+  WaitEngineOptions options = Queued();
   options.wake = [&] { woken_on = std::this_thread::get_id(); };
   WaitEngine engine(options);
-  const WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  const WaitHandle wait = engine.Start(Ready(), results_.Take());
   EXPECT_EQ(woken_on, std::this_thread::get_id());
   engine.RunDue();
 
   std::thread::id pool;
   JoiningThread([&] {
     pool = std::this_thread::get_id();
-    polls.at(0)();
+    tasks_.at(0)();
   }).join();
 
   EXPECT_EQ(woken_on, pool);

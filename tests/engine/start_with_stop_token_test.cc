@@ -192,7 +192,7 @@ TEST_F(StartWithStopTokenTest, FunctionsOfTheWaitMayRequestTheStop) {
       .Detach();
   waiter::stop_source other;
   engine
-      .Start(Waiter([] { return true; }, EverySecond()),
+      .Start(Ready(),
              [&](WaitResult<> result) {
                other.request_stop();
                results_.Take()(std::move(result));

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -47,8 +46,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-using Task = absl::AnyInvocable<void()>;
-
 class SuspendTest : public EngineFixture {
  protected:
   // Returns a function for `Suspend`.
@@ -66,15 +63,6 @@ class SuspendTest : public EngineFixture {
             .clock = &clock_};
   }
 
-  WaitEngineOptions Queued() {
-    WaitEngineOptions options = Simulated();
-    options.executor = [this](Task task) { tasks_.push_back(std::move(task)); };
-    return options;
-  }
-  void RunTasks() {
-    for (Task& task : std::exchange(tasks_, {})) task();
-  }
-
   // Ends a wait of `saved_.back()` at the next poll, and returns its report.
   WaitReport ResumeAndSucceed(WaitOptions options) {
     Results results;
@@ -89,7 +77,6 @@ class SuspendTest : public EngineFixture {
   }
 
   std::vector<WaitToken> saved_;
-  std::vector<Task> tasks_;
 };
 
 // The saved state.
@@ -237,9 +224,7 @@ TEST_F(SuspendTest, ErrorsAndTheNameOfAWaitAreSaved) {
   ASSERT_THAT(saved_, SizeIs(1));
 
   Results results;
-  engine
-      .Start(Waiter([] { return true; }, EverySecond()), results.Take(),
-             {.name = "i-0abc", .resume = saved_[0]})
+  engine.Start(Ready(), results.Take(), {.name = "i-0abc", .resume = saved_[0]})
       .Detach();
   engine.Run();
 
@@ -353,11 +338,10 @@ TEST_F(SuspendTest, CallbackThatSuspendsItsWaitDoesNothing) {
   WaitEngine engine(Simulated());
   WaitHandle wait;
   const auto counted = std::make_shared<int>();
-  wait = engine.Start(Waiter([] { return true; }, EverySecond()),
-                      [&](WaitResult<> result) {
-                        wait.Suspend([counted](const WaitToken&) { FAIL(); });
-                        results_.Take()(std::move(result));
-                      });
+  wait = engine.Start(Ready(), [&](WaitResult<> result) {
+    wait.Suspend([counted](const WaitToken&) { FAIL(); });
+    results_.Take()(std::move(result));
+  });
   engine.Run();
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kSuccess));

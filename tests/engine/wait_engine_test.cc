@@ -340,9 +340,7 @@ TEST_F(WaitEngineTest, ExceptionOfAStatusFunctionIsDeliveredOnce) {
   for (const ReportLevel level : {ReportLevel::kLean, ReportLevel::kFull}) {
     Results results;
     polls_ = 0;
-    WaitEngineOptions options = Simulated();
-    options.report = level;
-    WaitEngine engine(options);
+    WaitEngine engine(Simulated(level));
     const WaitHandle other = engine.Start(
         Waiter([polls = 0]() mutable { return ++polls == 5; }, EverySecond()),
         results.Take());
@@ -440,8 +438,7 @@ TEST_F(WaitEngineDeathTest, RunOfAnEngineWithThreadsTerminates) {
 TEST_F(WaitEngineDeathTest, ExceptionOfACallbackTerminatesWithItsMessage) {
   const auto run = [this](auto callback) {
     WaitEngine engine(Simulated());
-    const WaitHandle wait =
-        engine.Start(Waiter([] { return true; }, EverySecond()), callback);
+    const WaitHandle wait = engine.Start(Ready(), callback);
     engine.Run();
   };
 
@@ -577,8 +574,7 @@ TEST_F(WaitEngineTest, InvalidEngineWithoutThreadsRuns) {
   WaitEngineOptions options = Simulated();
   options.relative_slack = 2;
   WaitEngine engine(options);
-  const WaitHandle wait =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  const WaitHandle wait = engine.Start(Ready(), results_.Take());
 
   engine.Run();
 
@@ -743,7 +739,7 @@ TEST_F(WaitEngineTest, WaitsBeginInTheOrderOfTheStartsOfAllThreads) {
         .Detach();
   };
   engine
-      .Start(Waiter([] { return true; }, EverySecond()),
+      .Start(Ready(),
              [&](const WaitResult<>&) {
                start('a');
                std::thread([&] { start('b'); }).join();

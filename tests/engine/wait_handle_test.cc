@@ -77,36 +77,39 @@ TEST_F(WaitHandleTest, DestroyingTheHandleBeforeTheFirstPollPreventsEveryPoll) {
 }
 
 TEST_F(WaitHandleTest, DestroyingTheHandleInItsPollEndsTheWaitAfterThePoll) {
-  for (const bool answer : {false, true}) {
-    polls_ = 0;
-    WaitEngine engine(Simulated());
-    std::optional<WaitHandle> wait;
-    wait = engine.Start(Waiter(
-                            [&, answer, token = token_] {
-                              wait.reset();
-                              EXPECT_EQ(held(), 2);
-                              return CountPoll(answer);
-                            },
-                            EverySecond()),
-                        TakeHolding());
+  for (const bool on_executor : {false, true}) {
+    for (const bool answer : {false, true}) {
+      polls_ = 0;
+      WaitEngine engine(on_executor ? Queued() : Simulated());
+      std::optional<WaitHandle> wait;
+      wait = engine.Start(Waiter(
+                              [&, answer, token = token_] {
+                                wait.reset();
+                                EXPECT_EQ(held(), 2);
+                                return CountPoll(answer);
+                              },
+                              EverySecond()),
+                          TakeHolding());
 
-    engine.Run();
+      engine.RunDue();
+      RunTasks();
+      engine.Run();
 
-    EXPECT_EQ(polls_, 1);
-    EXPECT_EQ(held(), 0);
-    EXPECT_THAT(results_.reports(), IsEmpty());
+      EXPECT_EQ(polls_, 1);
+      EXPECT_EQ(held(), 0);
+      EXPECT_THAT(results_.reports(), IsEmpty());
+    }
   }
 }
 
 TEST_F(WaitHandleTest, DestroyingTheHandleInItsCallbackIsHarmless) {
   WaitEngine engine(Simulated());
   std::optional<WaitHandle> wait;
-  wait = engine.Start(Waiter([] { return true; }, EverySecond()),
-                      [&, token = token_](const WaitResult<>& result) {
-                        wait.reset();
-                        EXPECT_EQ(held(), 1);
-                        results_.Take()(result);
-                      });
+  wait = engine.Start(Ready(), [&, token = token_](const WaitResult<>& result) {
+    wait.reset();
+    EXPECT_EQ(held(), 1);
+    results_.Take()(result);
+  });
 
   engine.Run();
 
@@ -153,29 +156,34 @@ TEST_F(WaitHandleTest, OtherHandlesMayBeDestroyedInAPollOrACallback) {
 }
 
 TEST_F(WaitHandleTest, DestroyingTheHandleAwaitsAPollOnAnotherThread) {
-  std::atomic<bool> polling = false;
-  std::atomic<bool> destroying = false;
-  std::atomic<bool> polled = false;
-  WaitEngine engine;
-  std::optional<WaitHandle> wait =
-      engine.Start(Waiter(
-                       [&, token = token_] {
-                         polling = true;
-                         while (!destroying) std::this_thread::yield();
-                         for (int i = 0; i < 100; ++i) {
-                           std::this_thread::yield();
-                         }
-                         polled = true;
-                         return true;
-                       },
-                       {.timeout = Hours(1)}),
-                   [](const WaitResult<>&) { ADD_FAILURE(); });
-  while (!polling) std::this_thread::yield();
-  destroying = true;
-  wait.reset();
+  for (const bool on_executor : {false, true}) {
+    ThreadPool pool(1);
+    std::atomic<bool> polling = false;
+    std::atomic<bool> destroying = false;
+    std::atomic<bool> polled = false;
+    WaitEngineOptions options;
+    if (on_executor) options.executor = pool.executor();
+    WaitEngine engine(options);
+    std::optional<WaitHandle> wait =
+        engine.Start(Waiter(
+                         [&, token = token_] {
+                           polling = true;
+                           while (!destroying) std::this_thread::yield();
+                           for (int i = 0; i < 100; ++i) {
+                             std::this_thread::yield();
+                           }
+                           polled = true;
+                           return true;
+                         },
+                         {.timeout = Hours(1)}),
+                     [](const WaitResult<>&) { ADD_FAILURE(); });
+    while (!polling) std::this_thread::yield();
+    destroying = true;
+    wait.reset();
 
-  EXPECT_TRUE(polled);
-  EXPECT_EQ(held(), 0);
+    EXPECT_TRUE(polled);
+    EXPECT_EQ(held(), 0);
+  }
 }
 
 TEST_F(WaitHandleTest, DestroyingTheHandleAwaitsACallbackOnAnotherThread) {
@@ -259,11 +267,10 @@ TEST_F(WaitHandleTest, HandleMayBeDetachedInACallbackOrAPoll) {
                               },
                               EverySecond()),
                           results_.Take());
-  waits[1] = engine.Start(Waiter([] { return true; }, EverySecond()),
-                          [&](WaitResult<> result) {
-                            waits[1].Detach();
-                            results_.Take()(std::move(result));
-                          });
+  waits[1] = engine.Start(Ready(), [&](WaitResult<> result) {
+    waits[1].Detach();
+    results_.Take()(std::move(result));
+  });
 
   engine.Run();
 
@@ -297,8 +304,7 @@ TEST_F(WaitHandleTest, OldHandlesDoNotTouchNewWaits) {
   std::vector<WaitHandle> old;
   old.reserve(100);
   for (int i = 0; i < 100; ++i) {
-    old.push_back(engine.Start(Waiter([] { return true; }, EverySecond()),
-                               results_.Take()));
+    old.push_back(engine.Start(Ready(), results_.Take()));
   }
   engine.Run();
   std::vector<WaitHandle> young;
@@ -468,11 +474,10 @@ TEST_F(WaitHandleTest, DestroyingTheHandleReachesTheTokenOfThePoll) {
 TEST_F(WaitHandleTest, CancelInTheCallbackIsTooLate) {
   WaitEngine engine(Simulated());
   WaitHandle wait;
-  wait = engine.Start(Waiter([] { return true; }, EverySecond()),
-                      [&](WaitResult<> result) {
-                        wait.Cancel();
-                        results_.Take()(std::move(result));
-                      });
+  wait = engine.Start(Ready(), [&](WaitResult<> result) {
+    wait.Cancel();
+    results_.Take()(std::move(result));
+  });
 
   engine.Run();
   engine.Run();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "waiter/backoff.h"
@@ -81,6 +82,26 @@ class EngineFixture : public testing::Test {
   WaitEngineOptions Simulated() {
     return {.threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_};
   }
+  WaitEngineOptions Simulated(ReportLevel report) {
+    WaitEngineOptions options = Simulated();
+    options.report = report;
+    return options;
+  }
+  template <typename Executor>
+  WaitEngineOptions WithExecutor(Executor executor) {
+    WaitEngineOptions options = Simulated();
+    options.executor = std::move(executor);
+    return options;
+  }
+  // The executor keeps its tasks until `RunTasks`.
+  WaitEngineOptions Queued() {
+    return WithExecutor([this](absl::AnyInvocable<void()> task) {
+      tasks_.push_back(std::move(task));
+    });
+  }
+  void RunTasks() {
+    for (absl::AnyInvocable<void()>& task : std::exchange(tasks_, {})) task();
+  }
 
   WaitOptions EverySecond(absl::Duration timeout = absl::Hours(1)) {
     return {.timeout = timeout,
@@ -88,6 +109,9 @@ class EngineFixture : public testing::Test {
             .clock = &clock_};
   }
 
+  auto Ready() {
+    return Waiter([] { return true; }, EverySecond());
+  }
   // Returns a status function and a callback that both hold `token_`.
   auto NeverReady() {
     return Waiter([this, token = token_] { return CountPoll(false); },
@@ -107,6 +131,7 @@ class EngineFixture : public testing::Test {
 
   SimulatedClock clock_;
   Results results_;
+  std::vector<absl::AnyInvocable<void()>> tasks_;
   int polls_ = 0;
   CountedCopies token_;
 };
