@@ -49,6 +49,10 @@ class GiveUpTest : public EngineFixture {
     return options;
   }
 
+  auto GivesUp() {
+    return Waiter([] { return false; }, Options());
+  }
+
   std::vector<StopReason> given_up_;
   std::function<void(const WaitFailure&)> on_give_up_;
 };
@@ -63,7 +67,7 @@ TEST_F(GiveUpTest, BlockingWaitCallsItOnceBeforeItReturns) {
                 StatusIs(absl::StatusCode::kDeadlineExceeded));
   };
 
-  (void)Waiter([] { return false; }, Options()).Wait();
+  (void)GivesUp().Wait();
 
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
 }
@@ -172,7 +176,7 @@ TEST_F(GiveUpTest, TimeThatItBlocksIsNotTheWaits) {
     clock_.AdvanceTime(absl::Minutes(1));
   };
 
-  const auto result = Waiter([] { return false; }, Options()).Wait();
+  const auto result = GivesUp().Wait();
 
   EXPECT_EQ(result.report().elapsed, absl::Seconds(5));
   EXPECT_EQ(clock_.Elapsed(), absl::Seconds(5) + absl::Minutes(1));
@@ -182,8 +186,7 @@ TEST_F(GiveUpTest, StopThatItRequestsComesTooLate) {
   waiter::stop_source stop;
   on_give_up_ = [&](const WaitFailure&) { stop.request_stop(); };
 
-  const auto result =
-      Waiter([] { return false; }, Options()).Wait(stop.get_token());
+  const auto result = GivesUp().Wait(stop.get_token());
 
   EXPECT_EQ(result.reason(), StopReason::kDeadline);
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
@@ -197,8 +200,7 @@ TEST_F(GiveUpTest, WhileItBlocksTheOtherWaitsOfItsThreadAreHeldUp) {
     clock_.AdvanceTime(absl::Seconds(100));
   };
   std::vector<absl::Duration> polled_at;
-  engine.Start(Waiter([] { return false; }, Options()), results_.Take())
-      .Detach();
+  engine.Start(GivesUp(), results_.Take()).Detach();
   engine
       .Start(Waiter(
                  [&] {
@@ -227,8 +229,7 @@ TEST_F(GiveUpTest, StopsThatItRequestsOnAnEngineComeTooLate) {
       by_token ? void(stop.request_stop()) : wait.Cancel();
     };
     Results results;
-    wait = engine.Start(Waiter([] { return false; }, Options()), results.Take(),
-                        {.stop = stop.get_token()});
+    wait = engine.Start(GivesUp(), results.Take(), {.stop = stop.get_token()});
 
     engine.Run();
 
@@ -243,8 +244,7 @@ TEST_F(GiveUpTest, EngineCallsItBeforeTheCallback) {
     EXPECT_THAT(results_.reasons(), IsEmpty());
   };
 
-  const WaitHandle wait =
-      engine.Start(Waiter([] { return false; }, Options()), results_.Take());
+  const WaitHandle wait = engine.Start(GivesUp(), results_.Take());
   engine.Run();
 
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kDeadline));
@@ -255,8 +255,8 @@ TEST_F(GiveUpTest, EngineCallsItWithTheNameOfTheStart) {
   WaitEngine engine(Simulated());
   on_give_up_ = [&](const WaitFailure& end) { EXPECT_EQ(end.name, "i-0abc"); };
 
-  const WaitHandle wait = engine.Start(Waiter([] { return false; }, Options()),
-                                       results_.Take(), {.name = "i-0abc"});
+  const WaitHandle wait =
+      engine.Start(GivesUp(), results_.Take(), {.name = "i-0abc"});
   engine.Run();
 
   EXPECT_EQ(given_up_.size(), 1U);
@@ -264,12 +264,10 @@ TEST_F(GiveUpTest, EngineCallsItWithTheNameOfTheStart) {
 
 TEST_F(GiveUpTest, CancelAndTheEndOfTheEngineCallIt) {
   std::optional<WaitEngine> engine(Simulated());
-  WaitHandle cancelled =
-      engine->Start(Waiter([] { return false; }, Options()), results_.Take());
+  WaitHandle cancelled = engine->Start(GivesUp(), results_.Take());
   cancelled.Cancel();
   engine->RunDue();
-  engine->Start(Waiter([] { return false; }, Options()), results_.Take())
-      .Detach();
+  engine->Start(GivesUp(), results_.Take()).Detach();
 
   engine.reset();
 
@@ -279,10 +277,7 @@ TEST_F(GiveUpTest, CancelAndTheEndOfTheEngineCallIt) {
 
 TEST_F(GiveUpTest, DestroyedHandleCallsNothing) {
   WaitEngine engine(Simulated());
-  const auto start = [&] {
-    return engine.Start(Waiter([] { return false; }, Options()),
-                        results_.Take());
-  };
+  const auto start = [&] { return engine.Start(GivesUp(), results_.Take()); };
   (void)start();  // Destroyed before the wait begins.
   WaitHandle cancelled = start();
   cancelled.Cancel();
@@ -324,11 +319,9 @@ TEST_F(GiveUpTest, ItMayDestroyTheHandleAndThenThereIsNoCallback) {
 TEST_F(GiveUpTest, ItMayStartAnotherWait) {
   WaitEngine engine(Simulated());
   on_give_up_ = [&](const WaitFailure&) {
-    engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take())
-        .Detach();
+    engine.Start(Ready(), results_.Take()).Detach();
   };
-  engine.Start(Waiter([] { return false; }, Options()), results_.Take())
-      .Detach();
+  engine.Start(GivesUp(), results_.Take()).Detach();
 
   engine.Run();
 
@@ -342,8 +335,7 @@ TEST_F(GiveUpTest, WaitThatItStartsAtTheEndOfTheEngineEndsWithACallback) {
     engine->Start(Waiter([] { return false; }, EverySecond()), results_.Take())
         .Detach();
   };
-  engine->Start(Waiter([] { return false; }, Options()), [](WaitResult<>) {})
-      .Detach();
+  engine->Start(GivesUp(), [](WaitResult<>) {}).Detach();
   engine->RunDue();
 
   engine.reset();
@@ -368,13 +360,7 @@ TEST_F(GiveUpTest, WaitsOfOnePolicyEachCallIt) {
 // With an executor.
 
 TEST_F(GiveUpTest, ExecutorRunsIt) {
-  std::vector<Task> tasks;
-  WaitEngineOptions options = Simulated();
-  options.executor = [&](Task task) { tasks.push_back(std::move(task)); };
-  const auto run_tasks = [&] {
-    for (Task& task : std::exchange(tasks, {})) task();
-  };
-  std::optional<WaitEngine> engine(options);
+  std::optional<WaitEngine> engine(Queued());
   WaitOptions once = Options();
   once.max_attempts = 1;
   engine
@@ -382,7 +368,7 @@ TEST_F(GiveUpTest, ExecutorRunsIt) {
               {.name = "i-0abc"})
       .Detach();
   engine->RunDue();
-  run_tasks();  // The poll.
+  RunTasks();  // The poll.
   engine->RunDue();
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kAttempts));
   EXPECT_THAT(given_up_, IsEmpty());
@@ -395,9 +381,9 @@ TEST_F(GiveUpTest, ExecutorRunsIt) {
 
   // The engine may have ended by then. Another call of the task does nothing.
   engine.reset();
-  ASSERT_EQ(tasks.size(), 1U);
-  tasks[0]();
-  tasks[0]();
+  ASSERT_EQ(tasks_.size(), 1U);
+  tasks_[0]();
+  tasks_[0]();
 
   EXPECT_THAT(given_up_, ElementsAre(StopReason::kAttempts));
 }
@@ -406,16 +392,14 @@ TEST_F(GiveUpTest, ExecutorThatDropsOrThrowsDoesNotLoseIt) {
   for (const bool throws : {true, false}) {
     given_up_.clear();
     bool accepts = true;
-    WaitEngineOptions options = Simulated();
-    options.executor = [&](Task task) {
+    WaitEngine engine(WithExecutor([&](Task task) {
       if (accepts) {
         accepts = false;
         task();
       } else if (throws) {
         throw std::runtime_error("full");
       }
-    };
-    WaitEngine engine(options);
+    }));
     WaitOptions once = Options();
     once.max_attempts = 1;
     engine.Start(Waiter([] { return false; }, once), results_.Take()).Detach();
@@ -431,14 +415,13 @@ using GiveUpDeathTest = GiveUpTest;
 TEST_F(GiveUpDeathTest, ExceptionTerminates) {
   on_give_up_ = [](const WaitFailure&) { throw std::runtime_error("boom"); };
 
-  EXPECT_DEATH((void)Waiter([] { return false; }, Options()).Wait(), "boom");
+  EXPECT_DEATH((void)GivesUp().Wait(), "boom");
   EXPECT_DEATH(
       {
         WaitEngineOptions options = Simulated();
         options.on_callback_exception = [](std::exception_ptr) {};
         WaitEngine engine(options);
-        engine.Start(Waiter([] { return false; }, Options()), results_.Take())
-            .Detach();
+        engine.Start(GivesUp(), results_.Take()).Detach();
         engine.Run();
       },
       "boom");
@@ -449,8 +432,7 @@ TEST_F(GiveUpDeathTest, EndOfTheEngineTerminates) {
       {
         std::optional<WaitEngine> engine(Simulated());
         on_give_up_ = [&](const WaitFailure&) { engine.reset(); };
-        engine->Start(Waiter([] { return false; }, Options()), results_.Take())
-            .Detach();
+        engine->Start(GivesUp(), results_.Take()).Detach();
         engine->Run();
       },
       ".");

@@ -516,8 +516,7 @@ TEST_F(PollNowHandleTest, HandlesWithoutAWaitIgnoreIt) {
   WaitHandle orphan;
   {
     WaitEngine engine(Simulated());
-    WaitHandle ended = engine.Start(Waiter([] { return true; }, EverySecond()),
-                                    results_.Take());
+    WaitHandle ended = engine.Start(Ready(), results_.Take());
     orphan = engine.Start(NeverReady(), TakeHolding());
     WaitHandle detached = engine.Start(NeverReady(), TakeHolding());
     detached.Detach();
@@ -535,8 +534,7 @@ TEST_F(PollNowHandleTest, HandlesWithoutAWaitIgnoreIt) {
 
 TEST_F(PollNowHandleTest, HandleOfAnEndedWaitDoesNotReachTheNextOne) {
   WaitEngine engine(Simulated());
-  WaitHandle ended =
-      engine.Start(Waiter([] { return true; }, EverySecond()), results_.Take());
+  WaitHandle ended = engine.Start(Ready(), results_.Take());
   engine.Run();
   // Uses the same record.
   WaitHandle next = engine.Start(NeverReady(), results_.Take());
