@@ -23,7 +23,6 @@ namespace waiter {
 namespace {
 
 using absl::Milliseconds;
-using absl::Nanoseconds;
 using absl::Seconds;
 using absl::StatusCode;
 
@@ -222,24 +221,6 @@ std::vector<Scenario> DeadlineScenarios() {
        .options = Options(Seconds(10)),
        .script = {NotReady()},
        .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7), Seconds(10)},
-       .reason = StopReason::kDeadline},
-      {.name = "ADelayThatEndsAtTheDeadlineIsFollowedByOnePoll",
-       .options = Options(Seconds(7)),
-       .script = {NotReady()},
-       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7)},
-       .reason = StopReason::kDeadline},
-      {.name = "ADelayThatLeavesNoMoreThanTheFloorIsStretched",
-       .options = Options(Seconds(8),
-                          [](auto& o) { o.backoff.min_delay = Seconds(1); }),
-       .script = {NotReady()},
-       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(8)},
-       .reason = StopReason::kDeadline},
-      {.name = "ADelayThatLeavesMoreThanTheFloorIsNot",
-       .options = Options(Seconds(8) + Nanoseconds(1),
-                          [](auto& o) { o.backoff.min_delay = Seconds(1); }),
-       .script = {NotReady()},
-       .polled_at = {k0, Seconds(1), Seconds(3), Seconds(7),
-                     Seconds(8) + Nanoseconds(1)},
        .reason = StopReason::kDeadline},
       {.name = "TheLeadGetsTheLastAnswerInByTheDeadline",
        .options = Options(Seconds(12), lead),
