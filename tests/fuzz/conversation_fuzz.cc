@@ -9,8 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,19 +26,12 @@
 #include "cli/probes/wire/postgres_conversation.h"
 #include "cli/probes/wire/redis_conversation.h"
 #include "cli/probes/wire/systemd_conversation.h"
+#include "tests/support/check_that.h"
 
 namespace {
 
 using waiter::cli::Conversation;
 using waiter::cli::Finding;
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 std::unique_ptr<Conversation> NewUnit() {
   return waiter::cli::NewSystemdConversation("a.service", 0);

@@ -6,30 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "tests/support/check_that.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto model = std::make_shared<waiter::DurationModel>();
   (void)model->Merge(bytes);
-  if (!model->Merge("waiter durations 1\n" + std::string(bytes)).ok()) {
-    std::abort();
-  }
+  CHECK_THAT(model->Merge("waiter durations 1\n" + std::string(bytes)).ok());
   waiter::DurationModel copy;
   CHECK_THAT(copy.Merge(model->ToText()).ok());
   CHECK_THAT(copy.ToText() == model->ToText());

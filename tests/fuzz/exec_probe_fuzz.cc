@@ -6,8 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,17 +22,10 @@
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/check_that.h"
 #include "waiter/poll.h"
 
 namespace {
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 void CheckMap(std::string_view text) {
   const absl::StatusOr<waiter::cli::CodeMap> map =

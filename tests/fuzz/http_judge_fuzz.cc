@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "tests/support/check_that.h"
 #include "waiter/classify.h"
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
@@ -31,14 +30,6 @@ using waiter::HttpRules;
 using waiter::HttpVerdict;
 using waiter::Poll;
 using waiter::PollStatus;
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 const absl::Time kNow = absl::FromUnixSeconds(1'767'323'045);
 

@@ -9,8 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "tests/support/check_that.h"
 #include "waiter/interop/http.h"
 #include "waiter/poll.h"
 
@@ -33,14 +32,6 @@ using waiter::HttpOperationTracker;
 using waiter::HttpRequest;
 using waiter::HttpResponse;
 using waiter::PollStatus;
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 const absl::Time kNow = absl::FromUnixSeconds(1'767'323'045);
 constexpr std::string_view kOrigin = "https://h/";

@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -18,6 +16,7 @@
 #include "cli/probes/http/grpc_health.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/probe.h"
+#include "tests/support/check_that.h"
 #include "waiter/poll.h"
 
 namespace {
@@ -25,14 +24,6 @@ namespace {
 using waiter::PollStatus;
 using waiter::cli::Finding;
 using waiter::cli::HttpAnswer;
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 void CheckBoth(const Finding& finding) {
   CHECK_THAT(!finding.detail.empty());

@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,16 +19,9 @@
 #include "cli/probes/http/json_path.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/check_that.h"
 
 namespace {
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 void Check(std::string_view expression, std::string_view text) {
   const absl::StatusOr<waiter::cli::JsonPath> path =

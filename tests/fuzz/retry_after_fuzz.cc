@@ -11,26 +11,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tests/support/check_that.h"
 #include "waiter/classify.h"
 
 namespace {
 
 using waiter::RetryAfter;
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 std::string Padded(std::string_view text) {
   return absl::StrCat(" \t", std::string(text), "\t ");

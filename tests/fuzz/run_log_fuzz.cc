@@ -6,8 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,16 +18,9 @@
 #include "cli/output/run_log.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/check_that.h"
 
 namespace {
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 void CheckLog(std::string_view text) {
   const absl::StatusOr<waiter::cli::RunLog> log =

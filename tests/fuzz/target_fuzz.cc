@@ -6,8 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,16 +22,9 @@
 #include "cli/probes/target.h"
 #include "cli/text/printable.h"
 #include "cli/text/utf8.h"
+#include "tests/support/check_that.h"
 
 namespace {
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 void CheckHost(std::string_view host) {
   CHECK_THAT(host.size() <= 253);

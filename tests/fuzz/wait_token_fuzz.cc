@@ -8,12 +8,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tests/support/check_that.h"
 #include "tests/support/crc32c.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
@@ -23,14 +22,6 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/token.h"
-
-#define CHECK_THAT(rule)                                                \
-  do {                                                                  \
-    if (!(rule)) {                                                      \
-      std::fprintf(stderr, "line %d, not kept: " #rule "\n", __LINE__); \
-      std::abort();                                                     \
-    }                                                                   \
-  } while (false)
 
 namespace {
 
