@@ -1,6 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,17 +99,35 @@ TEST(HttpJudgeTest, StatusIsJudgedWithItsFields) {
 struct HintRow {
   HttpFields headers = {};
   absl::Duration delay = absl::ZeroDuration();
-  std::string_view source = {};
-  std::string_view ignored = {};
+  std::string source = {};
+  std::string ignored = {};
   int status = 503;
   std::string_view body = {};
 };
 
+std::string Line(const std::pair<std::string, std::string>& field) {
+  return absl::StrCat(field.first, ": ", field.second);
+}
+
+// Returns a row whose field of the index `which` sets the delay.
+HintRow Heeded(HttpFields headers, absl::Duration delay, size_t which = 0,
+               int status = 503) {
+  std::string source = Line(headers[which]);
+  return {.headers = std::move(headers),
+          .delay = delay,
+          .source = std::move(source),
+          .status = status};
+}
+
+// Returns a row whose first field is ignored, as its value means nothing.
+HintRow Ignored(HttpFields headers) {
+  std::string ignored = Line(headers[0]);
+  return {.headers = std::move(headers), .ignored = std::move(ignored)};
+}
+
 std::string Text(const HttpFields& headers) {
   std::string text;
-  for (const auto& [name, value] : headers) {
-    absl::StrAppend(&text, name, ": ", value, "; ");
-  }
+  for (const auto& field : headers) absl::StrAppend(&text, Line(field), "; ");
   return text;
 }
 
@@ -126,70 +145,37 @@ void ExpectHints(const std::vector<HintRow>& rows) {
 }
 
 std::vector<HintRow> RetryAfters() {
-  constexpr absl::Duration kNone = absl::ZeroDuration();
   return {
-      {{{"Retry-After", "120"}}, absl::Minutes(2), "Retry-After: 120", ""},
-      {{{"Retry-After", "1.5"}},
-       absl::Milliseconds(1500),
-       "Retry-After: 1.5",
-       ""},
-      {{{"Retry-After", "0"}}, kNone, "", ""},
-      {{{"Retry-After", "604800"}},
-       absl::Hours(168),
-       "Retry-After: 604800",
-       ""},
-      {{{"Retry-After", "604801"}}, kNone, "", "Retry-After: 604801"},
-      {{{"Retry-After", "soon"}}, kNone, "", "Retry-After: soon"},
-      {{{"Retry-After", "-1"}}, kNone, "", "Retry-After: -1"},
-      {{{"Retry-After", "1e3"}}, kNone, "", "Retry-After: 1e3"},
-      {{{"Retry-After", "1.2.3"}}, kNone, "", "Retry-After: 1.2.3"},
-      {{{"Retry-After", "."}}, kNone, "", "Retry-After: ."},
-      {{{"Retry-After", "\x1b[2J"}}, kNone, "", "Retry-After: ?[2J"},
+      Heeded({{"Retry-After", "120"}}, absl::Minutes(2)),
+      Heeded({{"Retry-After", "1.5"}}, absl::Milliseconds(1500)),
+      {.headers = {{"Retry-After", "0"}}},
+      Heeded({{"Retry-After", "604800"}}, absl::Hours(168)),
+      Ignored({{"Retry-After", "604801"}}),
+      Ignored({{"Retry-After", "soon"}}),
+      Ignored({{"Retry-After", "-1"}}),
+      Ignored({{"Retry-After", "1e3"}}),
+      Ignored({{"Retry-After", "1.2.3"}}),
+      Ignored({{"Retry-After", "."}}),
+      {.headers = {{"Retry-After", "\x1b[2J"}}, .ignored = "Retry-After: ?[2J"},
       // moneysnake#24: a Unix time.
-      {{{"Retry-After", "1767323105"}},
-       absl::Minutes(1),
-       "Retry-After: 1767323105",
-       ""},
-      {{{"Retry-After", "1767323045"}}, kNone, "", ""},
-      {{{"Retry-After", "1000000000"}}, kNone, "", ""},
-      {{{"Retry-After", "1767323105000"}},
-       absl::Minutes(1),
-       "Retry-After: 1767323105000",
-       ""},
-      {{{"Retry-After", "2767323045"}}, kNone, "", "Retry-After: 2767323045"},
-      {{{"Retry-After", "99999999999999999999"}},
-       kNone,
-       "",
-       "Retry-After: 99999999999999999999"},
-      {{{"Retry-After", std::string(400, '9')}},
-       kNone,
-       "",
-       "Retry-After: 999999999999999999999999999999999999999999999999999999999"
-       "999"},
-      {{{"retry-after-ms", "1500"}},
-       absl::Milliseconds(1500),
-       "retry-after-ms: 1500",
-       ""},
-      {{{"x-amz-retry-after", "1500"}, {"Retry-After", "9"}},
-       absl::Milliseconds(1500),
-       "x-amz-retry-after: 1500",
-       ""},
-      {{{"Retry-After", "7"}, {"Retry-After", "8"}},
-       absl::Seconds(7),
-       "Retry-After: 7",
-       ""},
-      {{{"Retry-After", "x"}, {"Retry-After", "8"}},
-       absl::Seconds(8),
-       "Retry-After: 8",
-       "Retry-After: x"},
-      {{{"openai-poll-after-ms", "2000"}},
-       absl::Seconds(2),
-       "openai-poll-after-ms: 2000",
-       ""},
-      {{{"openai-poll-after-ms", "18446744073709551616"}},
-       kNone,
-       "",
-       "openai-poll-after-ms: 18446744073709551616"},
+      Heeded({{"Retry-After", "1767323105"}}, absl::Minutes(1)),
+      {.headers = {{"Retry-After", "1767323045"}}},
+      {.headers = {{"Retry-After", "1000000000"}}},
+      Heeded({{"Retry-After", "1767323105000"}}, absl::Minutes(1)),
+      Ignored({{"Retry-After", "2767323045"}}),
+      Ignored({{"Retry-After", "99999999999999999999"}}),
+      {.headers = {{"Retry-After", std::string(400, '9')}},
+       .ignored = "Retry-After: " + std::string(60, '9')},
+      Heeded({{"retry-after-ms", "1500"}}, absl::Milliseconds(1500)),
+      Heeded({{"x-amz-retry-after", "1500"}, {"Retry-After", "9"}},
+             absl::Milliseconds(1500)),
+      Heeded({{"Retry-After", "7"}, {"Retry-After", "8"}}, absl::Seconds(7)),
+      {.headers = {{"Retry-After", "x"}, {"Retry-After", "8"}},
+       .delay = absl::Seconds(8),
+       .source = "Retry-After: 8",
+       .ignored = "Retry-After: x"},
+      Heeded({{"openai-poll-after-ms", "2000"}}, absl::Seconds(2)),
+      Ignored({{"openai-poll-after-ms", "18446744073709551616"}}),
   };
 }
 
@@ -200,104 +186,59 @@ TEST(HttpJudgeTest, RetryAfterIsReadAsServersMeanIt) {
 
 // xllamacpp#155: the clocks of servers differ from the client's clock.
 TEST(HttpJudgeTest, TimesCountFromTheDateOfTheAnswer) {
-  constexpr absl::Duration kNone = absl::ZeroDuration();
   const std::string an_hour_ahead = "Fri, 02 Jan 2026 04:04:05 GMT";
   const std::string a_day_behind = "Thu, 01 Jan 2026 03:04:05 GMT";
+  const std::pair<std::string, std::string> in_3_s = {
+      "Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"};
   ExpectHints({
-      {{{"Date", an_hour_ahead},
-        {"Retry-After", "Fri, 02 Jan 2026 04:04:08 GMT"}},
-       absl::Seconds(3),
-       "Retry-After: Fri, 02 Jan 2026 04:04:08 GMT",
-       ""},
-      {{{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"},
-        {"date", a_day_behind}},
-       absl::Seconds(3),
-       "Retry-After: Thu, 01 Jan 2026 03:04:08 GMT",
-       ""},
-      {{{"Date", an_hour_ahead}, {"Retry-After", "1767326648"}},
-       absl::Seconds(3),
-       "Retry-After: 1767326648",
-       ""},
-      {{{"Date", an_hour_ahead}, {"Retry-After", "3"}},
-       absl::Seconds(3),
-       "Retry-After: 3",
-       ""},
-      {{{"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
-       absl::Seconds(3),
-       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
-       ""},
-      {{{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"}}, kNone, "", ""},
-      {{{"Retry-After", "Sun, 06 Nov 2050 08:49:37 GMT"}},
-       kNone,
-       "",
-       "Retry-After: Sun, 06 Nov 2050 08:49:37 GMT"},
+      Heeded({{"Date", an_hour_ahead},
+              {"Retry-After", "Fri, 02 Jan 2026 04:04:08 GMT"}},
+             absl::Seconds(3), 1),
+      Heeded({{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"},
+              {"date", a_day_behind}},
+             absl::Seconds(3)),
+      Heeded({{"Date", an_hour_ahead}, {"Retry-After", "1767326648"}},
+             absl::Seconds(3), 1),
+      Heeded({{"Date", an_hour_ahead}, {"Retry-After", "3"}}, absl::Seconds(3),
+             1),
+      Heeded({in_3_s}, absl::Seconds(3)),
+      {.headers = {{"Retry-After", "Thu, 01 Jan 2026 03:04:08 GMT"}}},
+      Ignored({{"Retry-After", "Sun, 06 Nov 2050 08:49:37 GMT"}}),
       // An invalid `Date`.
-      {{{"Date", "7"}, {"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
-       absl::Seconds(3),
-       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
-       ""},
-      {{{"Date", "Fri, 02 Jan 2026 03:04:05 GMT, 7"},
-        {"Retry-After", "Fri, 02 Jan 2026 03:04:08 GMT"}},
-       absl::Seconds(3),
-       "Retry-After: Fri, 02 Jan 2026 03:04:08 GMT",
-       ""},
+      Heeded({{"Date", "7"}, in_3_s}, absl::Seconds(3), 1),
+      Heeded({{"Date", "Fri, 02 Jan 2026 03:04:05 GMT, 7"}, in_3_s},
+             absl::Seconds(3), 1),
   });
 }
 
 std::vector<HintRow> Quotas() {
-  constexpr absl::Duration kNone = absl::ZeroDuration();
   return {
-      {{{"X-Poll-Interval", "60"}},
-       absl::Minutes(1),
-       "X-Poll-Interval: 60",
-       "",
-       202},
-      {{{"X-Poll-Interval", "60"}, {"Retry-After", "90"}},
-       absl::Seconds(90),
-       "Retry-After: 90",
-       ""},
-      {{{"X-Poll-Interval", "60"}, {"Retry-After", "30"}},
-       absl::Seconds(60),
-       "X-Poll-Interval: 60",
-       ""},
-      {{{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "1767323105"}},
-       absl::Minutes(1),
-       "X-RateLimit-Reset: 1767323105",
-       "",
-       403},
-      {{{"X-RateLimit-Remaining", "9"}, {"X-RateLimit-Reset", "1767323105"}},
-       kNone,
-       "",
-       "",
-       500},
+      Heeded({{"X-Poll-Interval", "60"}}, absl::Minutes(1), 0, 202),
+      Heeded({{"X-Poll-Interval", "60"}, {"Retry-After", "90"}},
+             absl::Seconds(90), 1),
+      Heeded({{"X-Poll-Interval", "60"}, {"Retry-After", "30"}},
+             absl::Seconds(60)),
+      Heeded(
+          {{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "1767323105"}},
+          absl::Minutes(1), 1, 403),
+      {.headers = {{"X-RateLimit-Remaining", "9"},
+                   {"X-RateLimit-Reset", "1767323105"}},
+       .status = 500},
       // A 403 with a cause other than the quota.
-      {{{"Retry-After", "1"},
-        {"X-RateLimit-Remaining", "9"},
-        {"X-RateLimit-Reset", "60"}},
-       absl::Seconds(1),
-       "Retry-After: 1",
-       "",
-       403},
-      {{{"Retry-After", "x"}, {"X-Poll-Interval", "y"}},
-       kNone,
-       "",
-       "Retry-After: x"},
-      {{{"X-RateLimit-Reset", "30"}},
-       absl::Seconds(30),
-       "X-RateLimit-Reset: 30",
-       "",
-       429},
-      {{{"RateLimit-Remaining", "0"}, {"RateLimit-Reset", "30"}},
-       absl::Seconds(30),
-       "RateLimit-Reset: 30",
-       "",
-       500},
+      Heeded({{"Retry-After", "1"},
+              {"X-RateLimit-Remaining", "9"},
+              {"X-RateLimit-Reset", "60"}},
+             absl::Seconds(1), 0, 403),
+      Ignored({{"Retry-After", "x"}, {"X-Poll-Interval", "y"}}),
+      Heeded({{"X-RateLimit-Reset", "30"}}, absl::Seconds(30), 0, 429),
+      Heeded({{"RateLimit-Remaining", "0"}, {"RateLimit-Reset", "30"}},
+             absl::Seconds(30), 1, 500),
       {{{"RateLimit", "\"default\";r=0;t=30"}},
        absl::Seconds(30),
        "RateLimit: 30",
        "",
        500},
-      {{{"RateLimit", "\"default\";r=9;t=30"}}, kNone, "", "", 429},
+      {.headers = {{"RateLimit", "\"default\";r=9;t=30"}}, .status = 429},
       {{{"RateLimit", "\"default\"; t=30"}},
        absl::Seconds(30),
        "RateLimit: 30",
@@ -308,7 +249,9 @@ std::vector<HintRow> Quotas() {
        "RateLimit: 20",
        "",
        500},
-      {{{"RateLimit", ";;=,t=,r"}}, kNone, "", "RateLimit: ", 429},
+      {.headers = {{"RateLimit", ";;=,t=,r"}},
+       .ignored = "RateLimit: ",
+       .status = 429},
   };
 }
 
@@ -322,10 +265,10 @@ TEST(HttpJudgeTest, FieldsOfQuotasSetTheEarliestNextPoll) {
 TEST(HttpJudgeTest, TaskSaysWhenToPollIt) {
   constexpr absl::Duration kNone = absl::ZeroDuration();
   const auto row = [](std::string_view body, absl::Duration delay,
-                      std::string_view source, std::string_view ignored = "") {
+                      std::string source, std::string ignored = "") {
     return HintRow{.delay = delay,
-                   .source = source,
-                   .ignored = ignored,
+                   .source = std::move(source),
+                   .ignored = std::move(ignored),
                    .status = 202,
                    .body = body};
   };
