@@ -58,20 +58,18 @@ struct Route {
 
 // Serves one connection at a time, as the requests of one operation come.
 SocketServer::Serve Serve(std::vector<Route> routes) {
-  return [routes = std::move(routes)](Connection& connection) mutable {
-    for (std::string head = connection.ReadRequest(); !head.empty();
-         head = connection.ReadRequest()) {
-      std::string answer = Response("404 Not Found");
-      for (Route& route : routes) {
-        if (!absl::StartsWith(head, route.request + " ")) continue;
-        answer = route.responses.front();
-        if (route.responses.size() > 1) {
-          route.responses.erase(route.responses.begin());
+  return AnswerEach(
+      [routes = std::move(routes)](const std::string& head) mutable {
+        std::string answer = Response("404 Not Found");
+        for (Route& route : routes) {
+          if (!absl::StartsWith(head, route.request + " ")) continue;
+          answer = route.responses.front();
+          if (route.responses.size() > 1) {
+            route.responses.erase(route.responses.begin());
+          }
         }
-      }
-      if (!connection.Send(answer)) return;
-    }
-  };
+        return answer;
+      });
 }
 
 WaitOptions Fast() {

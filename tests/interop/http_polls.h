@@ -25,14 +25,21 @@ constexpr absl::Duration kAtOnce = absl::Seconds(20);
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-// Returns a server function that answers every request with `response`.
+// Returns a server function that answers every request with what `answer`
+// returns for the request's line and fields.
+template <typename Answer>
+SocketServer::Serve AnswerEach(Answer answer) {
+  return [answer =
+              std::move(answer)](SocketServer::Connection& connection) mutable {
+    for (std::string head = connection.ReadRequest(); !head.empty();
+         head = connection.ReadRequest()) {
+      if (!connection.Send(answer(head))) return;
+    }
+  };
+}
 inline SocketServer::Serve Always(std::string response) {
-  return
-      [response = std::move(response)](SocketServer::Connection& connection) {
-        while (!connection.ReadRequest().empty()) {
-          if (!connection.Send(response)) return;
-        }
-      };
+  return AnswerEach([response = std::move(response)](
+                        const std::string& /*head*/) { return response; });
 }
 
 // Returns a response whose length is stated.

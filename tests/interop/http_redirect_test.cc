@@ -28,7 +28,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-using Connection = SocketServer::Connection;
 
 // Answers 304 to a request that already has the tag of `state`.
 std::string Answer(const std::string& head, std::string_view state) {
@@ -43,15 +42,11 @@ std::string Answer(const std::string& head, std::string_view state) {
 TEST(HttpRedirectTest, JobThatChangesFiveTimesCostsSixAnswers) {
   int full = 0;
   int polls = 0;
-  SocketServer server([&](Connection& connection) {
-    while (true) {
-      const std::string head = connection.ReadRequest();
-      if (head.empty()) return;
-      const std::string answer = Answer(head, std::to_string(polls++ / 20));
-      if (!absl::StrContains(answer, "304")) ++full;
-      connection.Send(answer);
-    }
-  });
+  SocketServer server(AnswerEach([&](const std::string& head) {
+    const std::string answer = Answer(head, std::to_string(polls++ / 20));
+    if (!absl::StrContains(answer, "304")) ++full;
+    return answer;
+  }));
   HttpPoller poller({.url = server.Url("/job")},
                     {.succeed_if = {BodyContains("5")}});
 
@@ -66,15 +61,12 @@ TEST(HttpRedirectTest, JobThatChangesFiveTimesCostsSixAnswers) {
 }
 
 TEST(HttpRedirectTest, RedirectGetsNoConditions) {
-  SocketServer server([requests = 0](Connection& connection) mutable {
-    while (true) {
-      const std::string head = connection.ReadRequest();
-      if (head.empty()) return;
-      connection.Send(++requests == 2
-                          ? Response("302 Found", "", "Location: /there\r\n")
-                          : Answer(head, "x"));
-    }
-  });
+  SocketServer server(
+      AnswerEach([answers = 0](const std::string& head) mutable {
+        return ++answers == 2
+                   ? Response("302 Found", "", "Location: /there\r\n")
+                   : Answer(head, "x");
+      }));
   HttpPoller poller({.url = server.Url("/")});
 
   EXPECT_FALSE(poller({.timeout = kAmple}).value().not_modified);
@@ -98,17 +90,12 @@ TEST(HttpRedirectTest, CacheControlTurnsConditionsOff) {
 
 // Redirects "/" to `location`, and answers all other paths.
 SocketServer::Serve RedirectTo(std::string location) {
-  return [location = std::move(location)](Connection& connection) {
-    while (true) {
-      const std::string head = connection.ReadRequest();
-      if (head.empty()) return;
-      connection.Send(
-          absl::StrContains(head, " / ")
-              ? Response("302 Found", "ignored",
-                         absl::StrCat("Location: ", location, "\r\n"))
-              : Response("200 OK", "there"));
-    }
-  };
+  return AnswerEach([location = std::move(location)](const std::string& head) {
+    return absl::StrContains(head, " / ")
+               ? Response("302 Found", "ignored",
+                          absl::StrCat("Location: ", location, "\r\n"))
+               : Response("200 OK", "there");
+  });
 }
 
 TEST(HttpRedirectTest, RedirectIsFollowed) {
@@ -148,18 +135,13 @@ TEST(HttpRedirectTest, RedirectToAnotherOriginDropsTheHeaders) {
 
 TEST(HttpRedirectTest, RedirectBackDoesNotBringTheHeadersBack) {
   SocketServer* other_server = nullptr;
-  SocketServer server([&](Connection& connection) {
-    while (true) {
-      const std::string head = connection.ReadRequest();
-      if (head.empty()) return;
-      connection.Send(
-          absl::StrContains(head, " / ")
-              ? Response("302 Found", "",
-                         absl::StrCat("Location: ", other_server->Url("/back"),
-                                      "\r\n"))
-              : Response("200 OK"));
-    }
-  });
+  SocketServer server(AnswerEach([&](const std::string& head) {
+    return absl::StrContains(head, " / ")
+               ? Response("302 Found", "",
+                          absl::StrCat("Location: ", other_server->Url("/back"),
+                                       "\r\n"))
+               : Response("200 OK");
+  }));
   SocketServer other(Always(Response(
       "302 Found", "", absl::StrCat("Location: ", server.Url("/x"), "\r\n"))));
   other_server = &other;

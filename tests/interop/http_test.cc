@@ -133,11 +133,10 @@ TEST(HttpTest, HintThatIsNoTimeIsIgnored) {
 
 // Polls until a job is done, by the body.
 TEST(HttpTest, FunctionJudgesTheBody) {
-  const SocketServer server([polls = 0](Connection& connection) mutable {
-    while (!connection.ReadRequest().empty()) {
-      connection.Send(Response("200 OK", ++polls < 3 ? "RUNNING" : "DONE"));
-    }
-  });
+  const SocketServer server(
+      AnswerEach([polls = 0](const std::string& /*head*/) mutable {
+        return Response("200 OK", ++polls < 3 ? "RUNNING" : "DONE");
+      }));
   Waiter wait(HttpPoller({.url = server.Url("/jobs/7")},
                          [](const HttpResponse& response) -> Poll<std::string> {
                            if (response.body == "RUNNING") {
@@ -420,33 +419,27 @@ TEST(HttpTest, HeaderThatTricklesEndsWithTheTimeOfThePoll) {
       PollOnce(server, {.timeout = absl::Milliseconds(100)}).error()));
 }
 
-// Polls a server that resets the connection after `text`.
-Poll<HttpResponse> PollWithReset(std::string_view text) {
-  const SocketServer server([text](Connection& connection) {
+enum class Then { kResets, kCloses };
+
+// Polls a server that ends the connection after `text`.
+void ExpectServerErrorAfter(std::string_view text, Then then) {
+  SCOPED_TRACE(text);
+  const SocketServer server([&](Connection& connection) {
     connection.ReadRequest();
     connection.Send(text);
-    connection.Reset();
+    if (then == Then::kResets) connection.Reset();
   });
-  return PollOnce(server);
+  const Poll<HttpResponse> poll = PollOnce(server);
+  EXPECT_EQ(poll.status(), PollStatus::kServerError);
+  EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
 }
 
 TEST(HttpTest, ConnectionThatIsResetIsServerError) {
   for (const std::string_view text :
        {"", "HTTP/1.1 200",
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"}) {
-    const Poll<HttpResponse> poll = PollWithReset(text);
-    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
-    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+    ExpectServerErrorAfter(text, Then::kResets);
   }
-}
-
-// Polls a server that closes the connection after `text`.
-Poll<HttpResponse> PollWithClose(std::string_view text) {
-  const SocketServer server([text](Connection& connection) {
-    connection.ReadRequest();
-    connection.Send(text);
-  });
-  return PollOnce(server);
 }
 
 TEST(HttpTest, AnswerThatIsCutOffIsServerError) {
@@ -454,9 +447,7 @@ TEST(HttpTest, AnswerThatIsCutOffIsServerError) {
        {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
-    const Poll<HttpResponse> poll = PollWithClose(text);
-    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
-    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+    ExpectServerErrorAfter(text, Then::kCloses);
   }
 }
 
@@ -483,9 +474,7 @@ TEST(HttpTest, AnswerThatIsNotHttpIsServerError) {
         "HTTP/1.1 200 OK\r\n A: b\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
-    const Poll<HttpResponse> poll = PollWithClose(text);
-    EXPECT_EQ(poll.status(), PollStatus::kServerError) << text;
-    EXPECT_TRUE(absl::IsUnavailable(poll.error())) << poll.error();
+    ExpectServerErrorAfter(text, Then::kCloses);
   }
 }
 
@@ -630,13 +619,12 @@ TEST(HttpTest, BodyThatCannotBeDecodedNamesItsCoding) {
 
 // skypilot-org/skypilot#9996 and cdap#13476: the job has failed.
 TEST(HttpTest, ConditionEndsTheWaitAsFailed) {
-  SocketServer server([polls = 0](Connection& connection) mutable {
-    while (!connection.ReadRequest().empty()) {
-      connection.Send(Response(
-          "200 OK", ++polls < 3 ? R"({"status": "RUNNING"})"
-                                : R"({"status": "FAILED", "reason": "disk"})"));
-    }
-  });
+  SocketServer server(AnswerEach([polls =
+                                      0](const std::string& /*head*/) mutable {
+    return Response("200 OK",
+                    ++polls < 3 ? R"({"status": "RUNNING"})"
+                                : R"({"status": "FAILED", "reason": "disk"})");
+  }));
   Waiter wait(HttpPoller({.url = server.Url("/jobs/7")},
                          {.succeed_if = {JsonIs("status", "SUCCEEDED")},
                           .fail_if = {JsonIs("status", "FAILED")}}),
