@@ -42,6 +42,15 @@ namespace {
 using ::absl::Seconds;
 using Mode = FailingNew::Mode;
 
+// Tests that take long, for one way in which memory runs out.
+class FailureModeTest : public testing::TestWithParam<Mode> {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, FailureModeTest, testing::ValuesIn(kModes),
+                         [](const testing::TestParamInfo<Mode>& mode) {
+                           return mode.param == Mode::kOnce ? "Once"
+                                                            : "FromThen";
+                         });
+
 // Groups.
 
 // Returns `count` waits that succeed at their second poll.
@@ -63,7 +72,7 @@ auto CountGroup(Scene& scene, size_t count) {
   };
 }
 
-void TestGroupConstructor(Mode mode) {
+TEST_P(FailureModeTest, ConstructorOfAGroupStartsNothing) {
   for (const int count : {0, 1, 3}) {
     for (const bool is_decided : {false, true}) {
       const int64_t allocations = WithEveryFailure(
@@ -79,21 +88,13 @@ void TestGroupConstructor(Mode mode) {
             scene.engine.Run();
             EXPECT_EQ(scene.ended, succeeded ? 1 : 0);
           },
-          {mode});
+          {GetParam()});
       EXPECT_GT(allocations, 0);
     }
   }
 }
 
-TEST(WaitGroupFailureTest, ConstructorStartsNothing) {
-  TestGroupConstructor(Mode::kOnce);
-}
-
-TEST(WaitGroupFailureTest, ConstructorStartsNothingFromThen) {
-  TestGroupConstructor(Mode::kFromThen);
-}
-
-void TestGroupConstructorInside(Mode mode) {
+TEST_P(FailureModeTest, ConstructorOfAGroupInACallbackStartsNothing) {
   WithEveryFailure(
       [&](Scene& scene) {
         std::optional<WaitGroup<>> group;
@@ -110,15 +111,7 @@ void TestGroupConstructorInside(Mode mode) {
         scene.engine.Run();
         EXPECT_EQ(scene.ended, succeeded ? 1 : 0);
       },
-      {mode});
-}
-
-TEST(WaitGroupFailureTest, ConstructorInsideOfACallbackStartsNothing) {
-  TestGroupConstructorInside(Mode::kOnce);
-}
-
-TEST(WaitGroupFailureTest, ConstructorInsideOfACallbackStartsNothingFromThen) {
-  TestGroupConstructorInside(Mode::kFromThen);
+      {GetParam()});
 }
 
 // A value that holds up the engine's thread when it is moved, between the end
@@ -306,23 +299,15 @@ TEST(AwaitFailureTest, StartsNothingWithAStopToken) {
       /*has_stop=*/true);
 }
 
-void TestAwaitWithContext(Mode mode) {
+// The status function stays in the coroutine's frame, so nothing is leaked.
+TEST_P(FailureModeTest, AwaitWithAContextStartsNothing) {
   TestAwait(
       [](Scene& scene) {
         return Waiter(
             [token = scene.token](const PollContext&) { return true; },
             scene.EverySecondPolicy());
       },
-      /*has_stop=*/true, {mode});
-}
-
-// The status function stays in the coroutine's frame, so nothing is leaked.
-TEST(AwaitFailureTest, StartsNothingWithAContext) {
-  TestAwaitWithContext(Mode::kOnce);
-}
-
-TEST(AwaitFailureTest, StartsNothingWithAContextFromThen) {
-  TestAwaitWithContext(Mode::kFromThen);
+      /*has_stop=*/true, {GetParam()});
 }
 
 TEST(AwaitFailureTest, StartsNothingAsynchronously) {
