@@ -7,9 +7,7 @@
 #include "tests/support/hook_actions.h"
 
 #include <chrono>
-#include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -17,7 +15,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +24,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
+#include "tests/support/coroutine.h"
 #include "waiter/engine/async_waiter.h"
 #include "waiter/engine/batch_poller.h"
 #include "waiter/engine/coroutine.h"
@@ -72,40 +70,6 @@ struct NoTracer {
                 std::span<const TraceAttribute> /*attributes*/) {}
   void SetError(Span& /*span*/, std::string_view /*description*/) {}
   void End(Span& /*span*/) {}
-};
-
-// A coroutine that starts immediately and is destroyed with its owner.
-class Coroutine {
- public:
-  // NOLINTBEGIN(readability-identifier-naming)
-  // NOLINTBEGIN(readability-convert-member-functions-to-static)
-  struct promise_type {
-    Coroutine get_return_object() {
-      return Coroutine(
-          std::coroutine_handle<promise_type>::from_promise(*this));
-    }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    [[noreturn]] void unhandled_exception() { std::terminate(); }
-  };
-  // NOLINTEND(readability-convert-member-functions-to-static)
-  // NOLINTEND(readability-identifier-naming)
-
-  Coroutine(Coroutine&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)) {}
-  Coroutine& operator=(Coroutine&&) = delete;
-  ~Coroutine() { Destroy(); }
-
-  void Destroy() {
-    if (handle_ != nullptr) std::exchange(handle_, nullptr).destroy();
-  }
-
- private:
-  explicit Coroutine(std::coroutine_handle<promise_type> handle)
-      : handle_(handle) {}
-
-  std::coroutine_handle<promise_type> handle_;
 };
 
 WaitOptions AtOnce(const HookWait& wait) {
@@ -370,39 +334,24 @@ std::vector<HookDriver> DriversWithHandles() {
   return drivers;
 }
 
-class HookActionsTest
-    : public testing::TestWithParam<std::tuple<HookDriver, Hook>> {
+class HookActionsTest : public HookFixture {
  protected:
-  static const HookDriver& driver() { return std::get<0>(GetParam()); }
-  static Hook hook() { return std::get<1>(GetParam()); }
-
-  // Runs the wait with `action` in the hook under test.
-  void Run(std::function<void()> action) {
-    wait_.action = std::move(action);
-    driver().run(wait_);
-  }
+  HookActionsTest() : HookFixture(&clock_, absl::Seconds(1)) {}
 
   SimulatedClock clock_;
-  HookWait wait_{hook(), &clock_, absl::Seconds(1)};
 };
 
 TEST_P(HookActionsTest, WaitThatAHookStartsRuns) {
   Run([this] { wait_.start_another(); });
 
   EXPECT_EQ(wait_.others, 1);
-  EXPECT_EQ(wait_.results, 1);
-  EXPECT_EQ(wait_.observer->ends(), 1);
-  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
-  EXPECT_EQ(wait_.observer->polls(), 3);
+  ExpectSuccess();
 }
 
 TEST_P(HookActionsTest, TimeOfAHookThatBlocksIsTheWaits) {
   Run([this] { clock_.AdvanceTime(absl::Seconds(10)); });
 
-  EXPECT_EQ(wait_.results, 1);
-  EXPECT_EQ(wait_.observer->ends(), 1);
-  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
-  EXPECT_EQ(wait_.observer->polls(), 3);
+  ExpectSuccess();
   if (hook() != Hook::kOnDone) {
     EXPECT_GE(wait_.observer->elapsed(), absl::Seconds(10));
   }

@@ -6,9 +6,7 @@
 
 #ifdef WAITER_HAS_COROUTINES
 
-#include <coroutine>
 #include <cstdlib>
-#include <exception>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -19,6 +17,7 @@
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "tests/support/coroutine.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/joining_thread.h"
 #include "waiter/engine/async_waiter.h"
@@ -36,40 +35,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-// A coroutine that starts immediately. Its owner destroys it.
-class Task {
- public:
-  // NOLINTBEGIN(readability-identifier-naming): these are the standard's names.
-  // NOLINTBEGIN(readability-convert-member-functions-to-static): and forms.
-  struct promise_type {
-    Task get_return_object() {
-      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
-    }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-  // NOLINTEND(readability-convert-member-functions-to-static)
-  // NOLINTEND(readability-identifier-naming)
-
-  Task() = default;
-  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
-  Task& operator=(Task&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~Task() {
-    if (handle_) handle_.destroy();
-  }
-
-  bool done() const { return handle_.done(); }
-
- private:
-  std::coroutine_handle<promise_type> handle_;
-};
 
 // Waits for things that are ready at the given seconds; a negative one fails.
 class AwaitGroupTest : public EngineFixture {
@@ -96,7 +61,7 @@ class AwaitGroupTest : public EngineFixture {
   }
 
   // Records the reasons, and the time of the end.
-  Task Note(WaitGroupAwaitable<Ready> group) {
+  Coroutine Note(WaitGroupAwaitable<Ready> group) {
     std::vector<WaitResult<int>> results = co_await std::move(group);
     for (const WaitResult<int>& result : results) {
       reasons_.push_back(result.reason());
@@ -115,7 +80,7 @@ constexpr StopReason kFailed = StopReason::kFailed;
 
 TEST_F(AwaitGroupTest, EachRunsToItsOwnEndAndResultsKeepTheOrder) {
   std::vector<int> values;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     auto waits = WaitsFor({3, 1, 2});
     for (WaitResult<int>& result :
          co_await AwaitEach(engine_, std::move(waits))) {
@@ -123,7 +88,7 @@ TEST_F(AwaitGroupTest, EachRunsToItsOwnEndAndResultsKeepTheOrder) {
     }
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   EXPECT_FALSE(task.done());
   engine_.Run();
 
@@ -132,7 +97,7 @@ TEST_F(AwaitGroupTest, EachRunsToItsOwnEndAndResultsKeepTheOrder) {
 }
 
 TEST_F(AwaitGroupTest, FailureDoesNotEndEachButAll) {
-  Task task = Note(AwaitEach(engine_, WaitsFor({3, -1, 2})));
+  Coroutine task = Note(AwaitEach(engine_, WaitsFor({3, -1, 2})));
   engine_.Run();
   EXPECT_THAT(reasons_, ElementsAre(kSuccess, kFailed, kSuccess));
   EXPECT_EQ(ended_at_, absl::Seconds(3));
@@ -145,7 +110,7 @@ TEST_F(AwaitGroupTest, FailureDoesNotEndEachButAll) {
 }
 
 TEST_F(AwaitGroupTest, FirstSuccessesCancelTheRest) {
-  Task task = Note(AwaitAny(engine_, WaitsFor({3, 1, 2})));
+  Coroutine task = Note(AwaitAny(engine_, WaitsFor({3, 1, 2})));
   engine_.Run();
   EXPECT_THAT(reasons_, ElementsAre(kCancelled, kSuccess, kCancelled));
   EXPECT_EQ(ended_at_, absl::Seconds(1));
@@ -158,7 +123,7 @@ TEST_F(AwaitGroupTest, FirstSuccessesCancelTheRest) {
 }
 
 TEST_F(AwaitGroupTest, NoWaitsResumeTheCoroutineOnTheEngine) {
-  const Task task = Note(AwaitEach(engine_, std::vector<Ready>()));
+  const Coroutine task = Note(AwaitEach(engine_, std::vector<Ready>()));
   EXPECT_FALSE(task.done());
 
   engine_.Run();
@@ -170,7 +135,7 @@ TEST_F(AwaitGroupTest, NoWaitsResumeTheCoroutineOnTheEngine) {
 TEST_F(AwaitGroupTest, StopCancelsAllWaits) {
   waiter::stop_source stop;
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
-  const Task task =
+  const Coroutine task =
       Note(AwaitEach(engine_, WaitsFor({1, 2, 3}), stop.get_token()));
 
   engine_.Run();
@@ -182,7 +147,7 @@ TEST_F(AwaitGroupTest, StopCancelsAllWaits) {
 TEST_F(AwaitGroupTest, StopBeforePreventsEveryPoll) {
   waiter::stop_source stop;
   stop.request_stop();
-  const Task task =
+  const Coroutine task =
       Note(AwaitEach(engine_, WaitsFor({1, 2}), stop.get_token()));
 
   engine_.Run();
@@ -195,7 +160,7 @@ TEST_F(AwaitGroupTest, OptionsHaveTheStopAndTheNames) {
   waiter::stop_source stop;
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
   std::vector<std::string> messages;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     WaitGroupOptions options = {
         .successes_required = 1, .stop = stop.get_token(), .names = {"a", "b"}};
     auto waits = WaitsFor({1, 2});
@@ -205,7 +170,7 @@ TEST_F(AwaitGroupTest, OptionsHaveTheStopAndTheNames) {
     }
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_THAT(messages, ElementsAre("", StartsWith("b: stop requested")));
@@ -223,8 +188,8 @@ TEST_F(AwaitGroupTest, NothingStartsBeforeTheAwait) {
 }
 
 TEST_F(AwaitGroupTest, DestroyingTheFrameEndsTheWaits) {
-  Task task = Note(AwaitEach(engine_, WaitsFor({7, 8})));
-  clock_.CallAt(absl::Milliseconds(2500), [&] { task = Task(); });
+  Coroutine task = Note(AwaitEach(engine_, WaitsFor({7, 8})));
+  clock_.CallAt(absl::Milliseconds(2500), [&] { task = Coroutine(); });
 
   engine_.Run();
 
@@ -235,7 +200,7 @@ TEST_F(AwaitGroupTest, DestroyingTheFrameEndsTheWaits) {
 
 TEST_F(AwaitGroupTest, EndOfTheEngineIsAResultOfEach) {
   std::optional<WaitEngine> engine(Simulated());
-  const Task task = Note(AwaitEach(*engine, WaitsFor({1, 2})));
+  const Coroutine task = Note(AwaitEach(*engine, WaitsFor({1, 2})));
   engine->RunDue();
 
   engine.reset();
@@ -246,7 +211,7 @@ TEST_F(AwaitGroupTest, EndOfTheEngineIsAResultOfEach) {
 
 TEST_F(AwaitGroupTest, AsynchronousWaitsAreAwaitedToo) {
   std::optional<bool> ok;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     auto poll = [](const PollCompletion<>& done) { done(Success()); };
     std::vector<AsyncWaiter<decltype(poll)>> waits(
         3, AsyncWaiter(poll, EverySecond()));
@@ -254,7 +219,7 @@ TEST_F(AwaitGroupTest, AsynchronousWaitsAreAwaitedToo) {
     ok = results.size() == 3 && results[0].ok() && results[2].ok();
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_EQ(ok, true);
@@ -267,8 +232,8 @@ TEST(AwaitGroupThreadsTest, EngineMayEndWhenTheCoroutineHasEnded) {
     auto engine = std::make_unique<WaitEngine>(WaitEngineOptions{.threads = 2});
     std::latch ended(1);
     waiter::stop_source stop;
-    std::optional<Task> task;
-    const auto wait = [&](WaitEngine& running) -> Task {
+    std::optional<Coroutine> task;
+    const auto wait = [&](WaitEngine& running) -> Coroutine {
       {
         auto poll = [left = 2]() mutable { return left-- == 0; };
         std::vector<Waiter<decltype(poll)>> waits;

@@ -9,8 +9,6 @@
 #ifdef WAITER_HAS_COROUTINES
 
 #include <atomic>
-#include <coroutine>
-#include <exception>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -24,6 +22,7 @@
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "tests/support/coroutine.h"
 #include "waiter/engine/engine.h"
 #include "waiter/options.h"
 #include "waiter/poll.h"
@@ -34,39 +33,6 @@
 
 namespace waiter {
 namespace {
-
-// A coroutine that starts immediately. Its owner destroys it.
-class Task {
- public:
-  struct promise_type {
-    Task get_return_object() {
-      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
-    }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { exception = std::current_exception(); }
-
-    std::exception_ptr exception;
-  };
-
-  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
-  ~Task() {
-    if (handle_) handle_.destroy();
-  }
-
-  bool done() const { return handle_.done(); }
-  void Rethrow() const {
-    if (handle_.promise().exception != nullptr) {
-      std::rethrow_exception(handle_.promise().exception);
-    }
-  }
-  void Destroy() { std::exchange(handle_, {}).destroy(); }
-
- private:
-  std::coroutine_handle<promise_type> handle_;
-};
 
 class CoroutineTest : public testing::Test {
  protected:
@@ -86,12 +52,12 @@ class CoroutineTest : public testing::Test {
 TEST_F(CoroutineTest, WaitReturnsItsValue) {
   ScriptedPoll<int> script(clock_, {NotReady(), NotReady(), Success(42)});
   std::optional<WaitResult<int>> result;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     result = co_await Await(
         engine_, Waiter(std::ref(script), Options(absl::Minutes(1))));
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   EXPECT_FALSE(task.done());
   engine_.Run();
 
@@ -102,7 +68,7 @@ TEST_F(CoroutineTest, WaitReturnsItsValue) {
 
 TEST_F(CoroutineTest, WaitsRunOneAfterAnother) {
   std::vector<absl::Duration> ends;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     for (int i = 0; i < 3; ++i) {
       const WaitResult<> result = co_await Await(
           engine_, Waiter([] { return false; }, Options(absl::Seconds(2))));
@@ -111,7 +77,7 @@ TEST_F(CoroutineTest, WaitsRunOneAfterAnother) {
     }
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_THAT(ends, testing::ElementsAre(absl::Seconds(2), absl::Seconds(4),
@@ -122,13 +88,13 @@ TEST_F(CoroutineTest, StopRequestEndsTheWaitAtOnce) {
   waiter::stop_source stop;
   clock_.CallAt(absl::Milliseconds(1500), [&] { stop.request_stop(); });
   std::optional<WaitResult<>> result;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     result = co_await Await(
         engine_, Waiter([] { return false; }, Options(absl::Minutes(1))),
         stop.get_token());
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_EQ(result->reason(), StopReason::kCancelled);
@@ -141,13 +107,13 @@ TEST_F(CoroutineTest, StopRequestedBeforePreventsEveryPoll) {
   stop.request_stop();
   int polls = 0;
   std::optional<WaitResult<>> result;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     result = co_await Await(
         engine_, Waiter([&] { return ++polls > 0; }, Options(absl::Minutes(1))),
         stop.get_token());
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_EQ(result->reason(), StopReason::kCancelled);
@@ -155,14 +121,14 @@ TEST_F(CoroutineTest, StopRequestedBeforePreventsEveryPoll) {
 }
 
 TEST_F(CoroutineTest, ExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     (void)co_await Await(
         engine_, Waiter([]() -> bool { throw std::runtime_error("lost"); },
                         Options(absl::Minutes(1))));
     ADD_FAILURE() << "the coroutine continued";
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_THROW(task.Rethrow(), std::runtime_error);
@@ -170,13 +136,13 @@ TEST_F(CoroutineTest, ExceptionOfTheStatusFunctionIsThrownFromTheAwait) {
 
 TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
   int polls = 0;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     (void)co_await Await(engine_, Waiter([&] { return ++polls > 100; },
                                          Options(absl::Minutes(10))));
     ADD_FAILURE() << "the coroutine resumed";
   };
 
-  Task task = wait();
+  Coroutine task = wait();
   clock_.CallAt(absl::Milliseconds(2500), [&] { task.Destroy(); });
   engine_.Run();
 
@@ -186,7 +152,7 @@ TEST_F(CoroutineTest, DestroyingTheFrameCancelsTheWait) {
 TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
   int polls = 0;
   std::optional<WaitResult<std::string>> result;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     result = co_await Await(
         engine_,
         AsyncWaiter(
@@ -201,7 +167,7 @@ TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
             Options(absl::Minutes(1))));
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine_.Run();
 
   EXPECT_EQ(result->value(), "here");
@@ -211,7 +177,7 @@ TEST_F(CoroutineTest, AsynchronousStatusFunctionIsAwaitedToo) {
 // Libraries of senders do the same: they store an awaitable, move it, and await
 // it in another coroutine.
 template <typename Awaitable>
-Task AwaitStored(Awaitable stored, typename Awaitable::value_type& value) {
+Coroutine AwaitStored(Awaitable stored, typename Awaitable::value_type& value) {
   auto result = co_await std::move(stored);
   value = result.value();
 }
@@ -231,7 +197,7 @@ TEST_F(CoroutineTest, AwaitableMayBeStoredAndMovedBeforeItIsAwaited) {
   EXPECT_EQ(polls, 0);
 
   int value = 0;
-  const Task task = AwaitStored(std::move(second), value);
+  const Coroutine task = AwaitStored(std::move(second), value);
   engine_.Run();
 
   EXPECT_TRUE(task.done());
@@ -259,12 +225,12 @@ TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {
   std::optional<WaitEngine> engine;
   engine.emplace(WaitEngineOptions{
       .threads = 0, .tick = absl::ZeroDuration(), .clock = &clock_});
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     result = co_await Await(
         *engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
   };
 
-  const Task task = wait();
+  const Coroutine task = wait();
   engine->RunDue();
   engine.reset();
 
@@ -273,11 +239,11 @@ TEST_F(CoroutineTest, EndOfTheEngineIsAResult) {
 
 TEST_F(CoroutineTest, CoroutineThatAlwaysAwaitsAgainDoesNotHoldUpTheEnd) {
   int results = 0;
-  std::optional<Task> task;
+  std::optional<Coroutine> task;
   auto owner = std::make_unique<WaitEngine>(
       WaitEngineOptions{.threads = 0, .clock = &clock_});
   WaitEngine& engine = *owner;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     while (true) {
       const WaitResult<> result = co_await Await(
           engine, Waiter([] { return false; }, Options(absl::Minutes(1))));
@@ -293,12 +259,12 @@ TEST_F(CoroutineTest, CoroutineThatAlwaysAwaitsAgainDoesNotHoldUpTheEnd) {
 }
 
 TEST_F(CoroutineTest, StatusFunctionMayDestroyTheFrame) {
-  std::optional<Task> task;
+  std::optional<Coroutine> task;
   const auto destroy = [&task] {
     task->Destroy();
     return false;
   };
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     (void)co_await Await(engine_, Waiter(destroy, Options(absl::Minutes(1))));
     ADD_FAILURE() << "the coroutine resumed";
   };
@@ -313,13 +279,13 @@ TEST(CoroutineThreadTest, DestroyingTheFrameAwaitsAPoll) {
   WaitEngine engine({.tick = absl::ZeroDuration()});
   for (int round = 0; round < 100; ++round) {
     std::atomic<bool> gone = false;
-    std::optional<Task> task;
+    std::optional<Coroutine> task;
     const auto poll = [&gone] {
       for (std::atomic<int> spins = 0; spins < 50;) ++spins;
       EXPECT_FALSE(gone);
       return false;
     };
-    const auto wait = [&]() -> Task {
+    const auto wait = [&]() -> Coroutine {
       WaitOptions options = {
           .timeout = absl::Hours(1),
           .backoff = {.initial_delay = absl::Microseconds(30),
@@ -337,9 +303,9 @@ TEST(CoroutineThreadTest, DestroyingTheFrameAwaitsAPoll) {
 TEST(CoroutineThreadTest, CoroutineResumesOnAThreadOfTheEngine) {
   std::latch resumed(1);
   std::thread::id resumed_on;
-  std::optional<Task> task;  // Outlives the thread that runs it.
+  std::optional<Coroutine> task;  // Outlives the thread that runs it.
   WaitEngine engine;
-  const auto wait = [&]() -> Task {
+  const auto wait = [&]() -> Coroutine {
     Waiter at_once([] { return true; }, {.timeout = absl::Minutes(1)});
     (void)co_await Await(engine, std::move(at_once));
     resumed_on = std::this_thread::get_id();
@@ -359,9 +325,9 @@ TEST(CoroutineThreadTest, EngineMayEndWhenTheCoroutineHasEnded) {
   for (int round = 0; round < 300; ++round) {
     auto engine = std::make_unique<WaitEngine>();
     std::latch ended(1);
-    std::optional<Task> task;
+    std::optional<Coroutine> task;
     waiter::stop_source stop;
-    const auto wait = [&](WaitEngine& running) -> Task {
+    const auto wait = [&](WaitEngine& running) -> Coroutine {
       Waiter soon([left = round % 3]() mutable { return left-- == 0; },
                   {.timeout = absl::Minutes(1),
                    .backoff = {.initial_delay = absl::Microseconds(10)}});

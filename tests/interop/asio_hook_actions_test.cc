@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <functional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -87,29 +86,17 @@ std::vector<HookDriver> Drivers() {
           {.name = "NoExecutor", .run = by(StartWithoutExecutor)}};
 }
 
-class AsioHookActionsTest
-    : public testing::TestWithParam<std::tuple<HookDriver, Hook>> {
+class AsioHookActionsTest : public HookFixture {
  protected:
-  static const HookDriver& driver() { return std::get<0>(GetParam()); }
-  static Hook hook() { return std::get<1>(GetParam()); }
-
-  // Runs the wait with `action` in the hook under test.
-  void Run(std::function<void()> action) {
-    wait_.action = std::move(action);
-    driver().run(wait_);
-  }
-
-  HookWait wait_{hook(), /*clock=*/nullptr, absl::Milliseconds(1)};
+  AsioHookActionsTest()
+      : HookFixture(/*clock=*/nullptr, absl::Milliseconds(1)) {}
 };
 
 TEST_P(AsioHookActionsTest, WaitThatAHookStartsRuns) {
   Run([this] { wait_.start_another(); });
 
   EXPECT_EQ(wait_.others, 1);
-  EXPECT_EQ(wait_.results, 1);
-  EXPECT_EQ(wait_.observer->ends(), 1);
-  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
-  EXPECT_EQ(wait_.observer->polls(), 3);
+  ExpectSuccess();
 }
 
 TEST_P(AsioHookActionsTest, TimeOfAHookThatBlocksIsTheWaits) {
@@ -121,10 +108,7 @@ TEST_P(AsioHookActionsTest, TimeOfAHookThatBlocksIsTheWaits) {
     }
   });
 
-  EXPECT_EQ(wait_.results, 1);
-  EXPECT_EQ(wait_.observer->ends(), 1);
-  EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
-  EXPECT_EQ(wait_.observer->polls(), 3);
+  ExpectSuccess();
   if (hook() != Hook::kOnDone) {
     EXPECT_GE(wait_.observer->elapsed(), absl::FromChrono(kLong));
   }

@@ -196,6 +196,31 @@ inline std::string NameOfHookTest(
                       NameOf(std::get<1>(test.param)));
 }
 
+// Makes the wait of a driver, with an action in one of its hooks.
+class HookFixture
+    : public testing::TestWithParam<std::tuple<HookDriver, Hook>> {
+ protected:
+  HookFixture(Clock* clock, absl::Duration delay)
+      : wait_(hook(), clock, delay) {}
+
+  static const HookDriver& driver() { return std::get<0>(GetParam()); }
+  static Hook hook() { return std::get<1>(GetParam()); }
+
+  void Run(std::function<void()> action) {
+    wait_.action = std::move(action);
+    driver().run(wait_);
+  }
+
+  void ExpectSuccess() const {
+    EXPECT_EQ(wait_.results, 1);
+    EXPECT_EQ(wait_.observer->ends(), 1);
+    EXPECT_EQ(wait_.observer->reason(), StopReason::kSuccess);
+    EXPECT_EQ(wait_.observer->polls(), 3);
+  }
+
+  HookWait wait_;
+};
+
 // Checks the end of a wait that `hook` has stopped.
 inline void ExpectStoppedBy(Hook hook, const HookDriver& driver,
                             const HookWait& wait) {
