@@ -204,7 +204,7 @@ enum class Asking {
   kOnExecutor,            // Runs its task immediately,
   kOnExecutorOfTheClock,  // when the engine sleeps,
   kOnExecutorAfterwards,  // or when `RunDue` has returned.
-  kInABatch,              // Of a single key, whose window is zero,
+  kInABatch,              // One of a single key, without a window,
   kInABatchOnExecutor,    // with the executor of the clock.
 };
 
@@ -223,9 +223,13 @@ std::function<void(Task)> ExecutorOf(Asking asking, SimulatedClock& clock,
       };
     case Asking::kOnExecutorAfterwards:
       return [&tasks](Task task) { tasks.push_back(std::move(task)); };
-    default:
-      return nullptr;
+    case Asking::kOnEngine:
+    case Asking::kWithStopToken:
+    case Asking::kByCompletion:
+    case Asking::kInABatch:
+      break;
   }
+  return nullptr;
 }
 
 // `WaitEngine` without threads.

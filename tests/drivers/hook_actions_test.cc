@@ -334,11 +334,14 @@ std::vector<HookDriver> DriversWithHandles() {
   return drivers;
 }
 
-class HookActionsTest : public HookFixture {
+// A base, so that it lives longer than the wait.
+struct ClockOfHooks {
+  SimulatedClock clock_;
+};
+
+class HookActionsTest : protected ClockOfHooks, public HookFixture {
  protected:
   HookActionsTest() : HookFixture(&clock_, absl::Seconds(1)) {}
-
-  SimulatedClock clock_;
 };
 
 TEST_P(HookActionsTest, WaitThatAHookStartsRuns) {

@@ -44,8 +44,8 @@ struct Scenario {
   // Starts of all polls, since the start of the wait.
   std::vector<absl::Duration> polled_at;
   StopReason reason = StopReason::kSuccess;
-  // The code of the status; if unset, the only one of `reason`. The code of a
-  // failure is the one that was polled, so that such a row has to state it.
+  // The code of the status; if unset, the only one of `reason`. A failure may
+  // have any code, so that its row has to state it.
   std::optional<absl::StatusCode> code = std::nullopt;
   // The time at which the wait ends; if unset, when the last poll begins.
   std::optional<absl::Duration> ends_at = std::nullopt;

@@ -366,6 +366,7 @@ TEST_F(EngineExecutorTest, PollThatNeverBeginsEndsAtTheDeadline) {
       results_.Take());
 
   engine.Run();
+  ASSERT_EQ(tasks_.size(), 1U);
   RunTasks();
 
   EXPECT_THAT(results_.reasons(), ElementsAre(StopReason::kDeadline));

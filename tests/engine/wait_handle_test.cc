@@ -16,6 +16,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -79,6 +80,7 @@ TEST_F(WaitHandleTest, DestroyingTheHandleBeforeTheFirstPollPreventsEveryPoll) {
 TEST_F(WaitHandleTest, DestroyingTheHandleInItsPollEndsTheWaitAfterThePoll) {
   for (const bool on_executor : {false, true}) {
     for (const bool answer : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("executor ", on_executor, " answer ", answer));
       polls_ = 0;
       WaitEngine engine(on_executor ? Queued() : Simulated());
       std::optional<WaitHandle> wait;
@@ -96,6 +98,8 @@ TEST_F(WaitHandleTest, DestroyingTheHandleInItsPollEndsTheWaitAfterThePoll) {
       engine.Run();
 
       EXPECT_EQ(polls_, 1);
+      EXPECT_THAT(tasks_, IsEmpty());
+      EXPECT_EQ(clock_.Elapsed(), absl::ZeroDuration());
       EXPECT_EQ(held(), 0);
       EXPECT_THAT(results_.reports(), IsEmpty());
     }
@@ -157,6 +161,7 @@ TEST_F(WaitHandleTest, OtherHandlesMayBeDestroyedInAPollOrACallback) {
 
 TEST_F(WaitHandleTest, DestroyingTheHandleAwaitsAPollOnAnotherThread) {
   for (const bool on_executor : {false, true}) {
+    SCOPED_TRACE(on_executor);
     ThreadPool pool(1);
     std::atomic<bool> polling = false;
     std::atomic<bool> destroying = false;

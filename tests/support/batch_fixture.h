@@ -156,10 +156,6 @@ class BatchThreadsFixture : public testing::TestWithParam<bool> {
   // others now and then. Returns the rest.
   std::vector<WaitHandle> StartAndDestroy(const std::vector<Poller*>& pollers,
                                           uint64_t seed) {
-    const auto policy =
-        WaitPolicy::Make({.timeout = absl::Minutes(10),
-                          .backoff = {.initial_delay = absl::Milliseconds(1),
-                                      .max_delay = absl::Milliseconds(2)}});
     SplitMix64 gen(seed);
     std::vector<WaitHandle> handles;
     for (int i = 0; i < 400; ++i) {
@@ -168,7 +164,7 @@ class BatchThreadsFixture : public testing::TestWithParam<bool> {
       if (gen() % 2 == 0) {
         ++kept_;
         WaitHandle wait =
-            poller.Start(key, policy, [this](const WaitResult<int>&) {
+            poller.Start(key, policy_, [this](const WaitResult<int>&) {
               ++ended_;
               ended_.notify_all();
             });
@@ -176,7 +172,7 @@ class BatchThreadsFixture : public testing::TestWithParam<bool> {
         wait.Detach();
       } else {
         handles.push_back(
-            poller.Start(key, policy, [](const WaitResult<int>&) {}));
+            poller.Start(key, policy_, [](const WaitResult<int>&) {}));
       }
       if (gen() % 8 == 0) handles.clear();
     }
@@ -187,6 +183,11 @@ class BatchThreadsFixture : public testing::TestWithParam<bool> {
     for (int n = ended_; n < kept_; n = ended_) ended_.wait(n);
   }
 
+  // All threads use it.
+  const std::shared_ptr<const WaitPolicy> policy_ =
+      WaitPolicy::Make({.timeout = absl::Minutes(10),
+                        .backoff = {.initial_delay = absl::Milliseconds(1),
+                                    .max_delay = absl::Milliseconds(2)}});
   std::atomic<int> kept_ = 0;
   std::atomic<int> ended_ = 0;
   std::atomic<int> calls_ = 0;
