@@ -36,77 +36,74 @@ absl::StatusOr<HttpOptions> Read(
 }
 
 TEST(HttpFlagsTest, DefaultsRequireA2xxFromATrustedServer) {
-  const absl::StatusOr<HttpOptions> options = Read({});
-  ASSERT_TRUE(options.ok()) << options.status();
+  const HttpOptions options = ValueOrFail(Read({}));
 
-  EXPECT_EQ(options->method, "");
-  EXPECT_FALSE(options->data.has_value());
-  EXPECT_TRUE(options->status.Contains(200));
-  EXPECT_TRUE(options->status.Contains(299));
-  EXPECT_FALSE(options->status.Contains(199));
-  EXPECT_FALSE(options->status.Contains(300));
-  EXPECT_FALSE(options->not_ready_on.Contains(401));
-  EXPECT_TRUE(options->verify);
-  EXPECT_TRUE(options->follow_redirects);
-  EXPECT_EQ(options->family, HttpOptions::Family::kAny);
+  EXPECT_EQ(options.method, "");
+  EXPECT_FALSE(options.data.has_value());
+  EXPECT_TRUE(options.status.Contains(200));
+  EXPECT_TRUE(options.status.Contains(299));
+  EXPECT_FALSE(options.status.Contains(199));
+  EXPECT_FALSE(options.status.Contains(300));
+  EXPECT_FALSE(options.not_ready_on.Contains(401));
+  EXPECT_TRUE(options.verify);
+  EXPECT_TRUE(options.follow_redirects);
+  EXPECT_EQ(options.family, HttpOptions::Family::kAny);
 }
 
 TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
   const std::string file = testing::TempDir() + "/http_flags_test_data";
   std::ofstream(file, std::ios::binary) << std::string("a\0\n", 3);
 
-  const absl::StatusOr<HttpOptions> options =
-      Read({"--method=put",
-            "--header",
-            "Accept: a/b",
-            "--header=X-Empty:",
-            "--data=@" + file,
-            "--status=200-204,401",
-            "--body-regex=a",
-            "--body-regex=b",
-            "--json=.a==1",
-            "--json",
-            ".b",
-            "--expect-header=X-A=b=c",
-            "--not-ready-on=403,500-502",
-            "--fail-status=410",
-            "--fail-status=404,451",
-            "--fail-json=.c",
-            "--fail-json=.d",
-            "--fail-body-regex=e",
-            "--print=.f",
-            "--insecure",
-            "--no-redirect",
-            "--http2",
-            "--ipv4"});
-  ASSERT_TRUE(options.ok()) << options.status();
+  const HttpOptions options = ValueOrFail(Read({"--method=put",
+                                                "--header",
+                                                "Accept: a/b",
+                                                "--header=X-Empty:",
+                                                "--data=@" + file,
+                                                "--status=200-204,401",
+                                                "--body-regex=a",
+                                                "--body-regex=b",
+                                                "--json=.a==1",
+                                                "--json",
+                                                ".b",
+                                                "--expect-header=X-A=b=c",
+                                                "--not-ready-on=403,500-502",
+                                                "--fail-status=410",
+                                                "--fail-status=404,451",
+                                                "--fail-json=.c",
+                                                "--fail-json=.d",
+                                                "--fail-body-regex=e",
+                                                "--print=.f",
+                                                "--insecure",
+                                                "--no-redirect",
+                                                "--http2",
+                                                "--ipv4"}));
 
-  EXPECT_EQ(options->method, "PUT");
-  ASSERT_EQ(options->headers.size(), 2U);
-  EXPECT_EQ(options->headers[0].name, "Accept");
-  EXPECT_EQ(options->headers[0].value, "a/b");
-  EXPECT_EQ(options->headers[1].name, "X-Empty");
-  EXPECT_EQ(options->headers[1].value, "");
-  EXPECT_EQ(options->data, std::string("a\0\n", 3));
-  EXPECT_TRUE(options->status.Contains(204));
-  EXPECT_TRUE(options->status.Contains(401));
-  EXPECT_FALSE(options->status.Contains(205));
-  EXPECT_EQ(options->body.size(), 2U);
-  EXPECT_EQ(options->json.size(), 2U);
-  ASSERT_EQ(options->expected_headers.size(), 1U);
-  EXPECT_EQ(options->expected_headers[0].name, "X-A");
-  EXPECT_EQ(options->expected_headers[0].value.pattern(), "b=c");
-  EXPECT_TRUE(options->fail_status.Contains(410));
-  EXPECT_TRUE(options->fail_status.Contains(451));
-  EXPECT_EQ(options->fail_json.size(), 2U);
-  EXPECT_EQ(options->fail_body.size(), 1U);
-  EXPECT_TRUE(options->print.has_value());
-  EXPECT_TRUE(options->not_ready_on.Contains(501));
-  EXPECT_FALSE(options->not_ready_on.Contains(503));
-  EXPECT_FALSE(options->verify);
-  EXPECT_FALSE(options->follow_redirects);
-  EXPECT_TRUE(options->http2);
-  EXPECT_EQ(options->family, HttpOptions::Family::kIpv4);
+  EXPECT_EQ(options.method, "PUT");
+  ASSERT_EQ(options.headers.size(), 2U);
+  EXPECT_EQ(options.headers[0].name, "Accept");
+  EXPECT_EQ(options.headers[0].value, "a/b");
+  EXPECT_EQ(options.headers[1].name, "X-Empty");
+  EXPECT_EQ(options.headers[1].value, "");
+  EXPECT_EQ(options.data, std::string("a\0\n", 3));
+  EXPECT_TRUE(options.status.Contains(204));
+  EXPECT_TRUE(options.status.Contains(401));
+  EXPECT_FALSE(options.status.Contains(205));
+  EXPECT_EQ(options.body.size(), 2U);
+  EXPECT_EQ(options.json.size(), 2U);
+  ASSERT_EQ(options.expected_headers.size(), 1U);
+  EXPECT_EQ(options.expected_headers[0].name, "X-A");
+  EXPECT_EQ(options.expected_headers[0].value.pattern(), "b=c");
+  EXPECT_TRUE(options.fail_status.Contains(410));
+  EXPECT_TRUE(options.fail_status.Contains(451));
+  EXPECT_EQ(options.fail_json.size(), 2U);
+  EXPECT_EQ(options.fail_body.size(), 1U);
+  EXPECT_TRUE(options.print.has_value());
+  EXPECT_TRUE(options.not_ready_on.Contains(501));
+  EXPECT_FALSE(options.not_ready_on.Contains(503));
+  EXPECT_FALSE(options.verify);
+  EXPECT_FALSE(options.follow_redirects);
+  EXPECT_TRUE(options.http2);
+  EXPECT_EQ(options.family, HttpOptions::Family::kIpv4);
 
   EXPECT_EQ(Read({"--ipv6"})->family, HttpOptions::Family::kIpv6);
   EXPECT_EQ(Read({"--data="})->data, "");
@@ -118,28 +115,25 @@ TEST(HttpFlagsTest, CertificatesAreInFiles) {
   EXPECT_EQ(Read({"--ca-file=" + file})->ca_file, file);
   const std::string pem = testing::TempDir() + "/http_flags_test_pem";
   std::ofstream(pem) << "-----BEGIN CERTIFICATE-----\n";
-  const absl::StatusOr<HttpOptions> both = Read({"--cert=" + pem});
-  ASSERT_TRUE(both.ok()) << both.status();
-  EXPECT_EQ(both->client_certificate_pem, "-----BEGIN CERTIFICATE-----\n");
-  EXPECT_EQ(both->client_key_pem, both->client_certificate_pem);
+  const HttpOptions both = ValueOrFail(Read({"--cert=" + pem}));
+  EXPECT_EQ(both.client_certificate_pem, "-----BEGIN CERTIFICATE-----\n");
+  EXPECT_EQ(both.client_key_pem, both.client_certificate_pem);
   EXPECT_EQ(Read({"--key=" + pem}).status().message(),
             "--key: it needs --cert");
   EXPECT_FALSE(Read({"--cert=" + file}).ok());
 }
 
 TEST(HttpFlagsTest, VariableSetsOneValueOfARepeatedFlag) {
-  const absl::StatusOr<HttpOptions> options =
-      Read({}, {"WAITER_HEADER=A: b", "WAITER_JSON=.a"});
-  ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->headers.size(), 1U);
-  EXPECT_EQ(options->json.size(), 1U);
+  const HttpOptions options =
+      ValueOrFail(Read({}, {"WAITER_HEADER=A: b", "WAITER_JSON=.a"}));
+  EXPECT_EQ(options.headers.size(), 1U);
+  EXPECT_EQ(options.json.size(), 1U);
 
   // Flags on the command line win over variables.
-  const absl::StatusOr<HttpOptions> given =
-      Read({"--header=C:d", "--header=E:f"}, {"WAITER_HEADER=A: b"});
-  ASSERT_TRUE(given.ok()) << given.status();
-  ASSERT_EQ(given->headers.size(), 2U);
-  EXPECT_EQ(given->headers[0].name, "C");
+  const HttpOptions given = ValueOrFail(
+      Read({"--header=C:d", "--header=E:f"}, {"WAITER_HEADER=A: b"}));
+  ASSERT_EQ(given.headers.size(), 2U);
+  EXPECT_EQ(given.headers[0].name, "C");
 }
 
 TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
@@ -156,34 +150,32 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
                   "--print@api=.b", "--long-poll=20s",
                   "--long-poll@api=30s:timeout", "--netrc@api=/dev/null"})
           .ok());
-  const absl::StatusOr<HttpOptions> web = http.Options(flags, "web");
-  ASSERT_TRUE(web.ok()) << web.status();
-  ASSERT_EQ(web->headers.size(), 3U);
-  EXPECT_EQ(web->headers[1].name, "X-Key");
-  EXPECT_EQ(web->headers[2].value, "2");
-  EXPECT_FALSE(web->status.Contains(200));
-  EXPECT_TRUE(web->status.Contains(401));
-  EXPECT_FALSE(web->verify);
-  EXPECT_FALSE(web->data.has_value());
+  const HttpOptions web = ValueOrFail(http.Options(flags, "web"));
+  ASSERT_EQ(web.headers.size(), 3U);
+  EXPECT_EQ(web.headers[1].name, "X-Key");
+  EXPECT_EQ(web.headers[2].value, "2");
+  EXPECT_FALSE(web.status.Contains(200));
+  EXPECT_TRUE(web.status.Contains(401));
+  EXPECT_FALSE(web.verify);
+  EXPECT_FALSE(web.data.has_value());
 
-  EXPECT_EQ(web->long_poll.hold, absl::Seconds(20));
-  EXPECT_EQ(web->long_poll.parameter, "");
-  EXPECT_EQ(web->netrc_file, "");
+  EXPECT_EQ(web.long_poll.hold, absl::Seconds(20));
+  EXPECT_EQ(web.long_poll.parameter, "");
+  EXPECT_EQ(web.netrc_file, "");
 
-  const absl::StatusOr<HttpOptions> api = http.Options(flags, "api");
-  ASSERT_TRUE(api.ok()) << api.status();
-  EXPECT_EQ(api->long_poll.hold, absl::Seconds(30));
-  EXPECT_EQ(api->long_poll.parameter, "timeout");
-  EXPECT_EQ(api->netrc_file, "/dev/null");
-  EXPECT_EQ(api->headers.size(), 2U);
-  EXPECT_TRUE(api->status.Contains(200));
-  EXPECT_TRUE(api->verify);
-  EXPECT_EQ(api->data, "");
-  EXPECT_TRUE(api->fail_status.Contains(410));
-  EXPECT_TRUE(api->fail_status.Contains(404));
-  EXPECT_FALSE(web->fail_status.Contains(404));
-  EXPECT_EQ(api->fail_json.size(), 1U);
-  EXPECT_TRUE(api->print.has_value());
+  const HttpOptions api = ValueOrFail(http.Options(flags, "api"));
+  EXPECT_EQ(api.long_poll.hold, absl::Seconds(30));
+  EXPECT_EQ(api.long_poll.parameter, "timeout");
+  EXPECT_EQ(api.netrc_file, "/dev/null");
+  EXPECT_EQ(api.headers.size(), 2U);
+  EXPECT_TRUE(api.status.Contains(200));
+  EXPECT_TRUE(api.verify);
+  EXPECT_EQ(api.data, "");
+  EXPECT_TRUE(api.fail_status.Contains(410));
+  EXPECT_TRUE(api.fail_status.Contains(404));
+  EXPECT_FALSE(web.fail_status.Contains(404));
+  EXPECT_EQ(api.fail_json.size(), 1U);
+  EXPECT_TRUE(api.print.has_value());
 
   EXPECT_EQ(http.Options(flags, "other")->headers.size(), 1U);
 }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/net/socket_address.h"
@@ -284,12 +283,11 @@ TEST(DockerContainerTest, EngineIsThatOfDockerHost) {
   };
   for (const HostRow& row : rows) {
     SCOPED_TRACE(row.docker_host);
-    const absl::StatusOr<HttpDestination> found =
-        DockerContainer(row.docker_host, /*wants_tls=*/false, "a.b");
-    ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_EQ(found->url, row.url);
-    EXPECT_EQ(found->socket, row.socket);
-    EXPECT_FALSE(found->http2);
+    const HttpDestination found = ValueOrFail(
+        DockerContainer(row.docker_host, /*wants_tls=*/false, "a.b"));
+    EXPECT_EQ(found.url, row.url);
+    EXPECT_EQ(found.socket, row.socket);
+    EXPECT_FALSE(found.http2);
   }
   // Only tcp:// uses TLS.
   EXPECT_TRUE(DockerContainer("", /*wants_tls=*/true, "a").ok());

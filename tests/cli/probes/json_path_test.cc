@@ -34,12 +34,10 @@ class JsonPathTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(JsonPathTest, ExpressionHoldsOrNot) {
   const auto& [expression, holds] = GetParam();
-  const absl::StatusOr<nlohmann::json> document = ParseJson(kDocument);
-  ASSERT_TRUE(document.ok()) << document.status();
-  const absl::StatusOr<JsonPath> path = JsonPath::Parse(expression);
-  ASSERT_TRUE(path.ok()) << path.status();
+  const nlohmann::json document = ValueOrFail(ParseJson(kDocument));
+  const JsonPath path = ValueOrFail(JsonPath::Parse(expression));
 
-  EXPECT_EQ(path->Holds(*document), holds) << expression;
+  EXPECT_EQ(path.Holds(document), holds) << expression;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -78,11 +76,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{".x-y==7", true}, Row{".größe==3", true}));
 
 TEST(JsonPathTest, PathMayStartAtTheDocument) {
-  const absl::StatusOr<JsonPath> path = JsonPath::Parse(".[1]>5");
-  ASSERT_TRUE(path.ok()) << path.status();
+  const JsonPath path = ValueOrFail(JsonPath::Parse(".[1]>5"));
 
-  EXPECT_TRUE(path->Holds(*ParseJson("[1, 6]")));
-  EXPECT_FALSE(path->Holds(*ParseJson("[6]")));
+  EXPECT_TRUE(path.Holds(*ParseJson("[1, 6]")));
+  EXPECT_FALSE(path.Holds(*ParseJson("[6]")));
 }
 
 TEST(JsonPathTest, ErrorNamesTheMistakeAndItsPosition) {

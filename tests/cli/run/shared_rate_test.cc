@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace waiter::cli::shared_rate_test {
 namespace {
@@ -19,15 +19,14 @@ using ::testing::Not;
 using ::testing::Optional;
 
 TEST(SharedRateTest, AllPartsOfTheUrlAreRead) {
-  const absl::StatusOr<SharedRate> rate = ParseSharedRate(
+  const SharedRate rate = ValueOrFail(ParseSharedRate(
       "redis://u:p@10.0.0.5:7000/ec2.describe?rate=2.5&burst=100&"
-      "horizon=250ms&database=3");
-  ASSERT_TRUE(rate.ok()) << rate.status();
-  EXPECT_EQ(rate->server, "redis://u:p@10.0.0.5:7000/3");
-  EXPECT_EQ(rate->options.name, "ec2.describe");
-  EXPECT_THAT(rate->options.rate, Optional(2.5));
-  EXPECT_EQ(rate->options.burst, 100);
-  EXPECT_EQ(rate->options.horizon, absl::Milliseconds(250));
+      "horizon=250ms&database=3"));
+  EXPECT_EQ(rate.server, "redis://u:p@10.0.0.5:7000/3");
+  EXPECT_EQ(rate.options.name, "ec2.describe");
+  EXPECT_THAT(rate.options.rate, Optional(2.5));
+  EXPECT_EQ(rate.options.burst, 100);
+  EXPECT_EQ(rate.options.horizon, absl::Milliseconds(250));
 }
 
 TEST(SharedRateTest, PasswordMayHaveAnyCharacters) {
@@ -35,29 +34,26 @@ TEST(SharedRateTest, PasswordMayHaveAnyCharacters) {
     SCOPED_TRACE(user);
     for (const char* scheme : {"redis://", "redis+cluster://"}) {
       const std::string server = scheme + std::string(user) + "h:7000";
-      const absl::StatusOr<SharedRate> rate =
-          ParseSharedRate(server + "/api?rate=20");
-      ASSERT_TRUE(rate.ok()) << rate.status();
-      EXPECT_EQ(rate->server, server);
-      EXPECT_EQ(rate->options.name, "api");
-      EXPECT_THAT(rate->options.rate, Optional(20));
+      const SharedRate rate =
+          ValueOrFail(ParseSharedRate(server + "/api?rate=20"));
+      EXPECT_EQ(rate.server, server);
+      EXPECT_EQ(rate.options.name, "api");
+      EXPECT_THAT(rate.options.rate, Optional(20));
     }
   }
 }
 
 TEST(SharedRateTest, RateWithoutParametersIsAdaptive) {
-  const absl::StatusOr<SharedRate> rate = ParseSharedRate("redis://h/api");
-  ASSERT_TRUE(rate.ok()) << rate.status();
-  EXPECT_EQ(rate->server, "redis://h");
-  EXPECT_EQ(rate->options.rate, std::nullopt);
+  const SharedRate rate = ValueOrFail(ParseSharedRate("redis://h/api"));
+  EXPECT_EQ(rate.server, "redis://h");
+  EXPECT_EQ(rate.options.rate, std::nullopt);
 }
 
 TEST(SharedRateTest, ClusterHasTheHostsOfSomeNodes) {
-  const absl::StatusOr<SharedRate> rate =
-      ParseSharedRate("redis+cluster://u:p@a:7000,b:7001,c/api?rate=20");
-  ASSERT_TRUE(rate.ok()) << rate.status();
-  EXPECT_EQ(rate->server, "redis+cluster://u:p@a:7000,b:7001,c");
-  EXPECT_EQ(rate->options.name, "api");
+  const SharedRate rate = ValueOrFail(
+      ParseSharedRate("redis+cluster://u:p@a:7000,b:7001,c/api?rate=20"));
+  EXPECT_EQ(rate.server, "redis+cluster://u:p@a:7000,b:7001,c");
+  EXPECT_EQ(rate.options.name, "api");
 }
 
 TEST(SharedRateTest, ErrorsOfUrlsOfStoresShowNoPassword) {

@@ -16,11 +16,11 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/loop.h"
 #include "waiter/result.h"
@@ -46,17 +46,16 @@ SavedRun SomeRun() {
 
 TEST(SavedRunTextTest, RunComesBackAsItWas) {
   const SavedRun run = SomeRun();
-  const absl::StatusOr<SavedRun> parsed = ParseSavedRun(FormatSavedRun(run));
+  const SavedRun parsed = ValueOrFail(ParseSavedRun(FormatSavedRun(run)));
 
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->started, run.started);
-  EXPECT_EQ(parsed->limit, run.limit);
-  ASSERT_EQ(parsed->targets.size(), run.targets.size());
+  EXPECT_EQ(parsed.started, run.started);
+  EXPECT_EQ(parsed.limit, run.limit);
+  ASSERT_EQ(parsed.targets.size(), run.targets.size());
   for (size_t i = 0; i < run.targets.size(); ++i) {
-    EXPECT_EQ(parsed->targets[i].text, run.targets[i].text);
-    EXPECT_EQ(parsed->targets[i].ready, run.targets[i].ready);
-    EXPECT_EQ(parsed->targets[i].polls, run.targets[i].polls);
-    EXPECT_EQ(parsed->targets[i].wait.bytes(), run.targets[i].wait.bytes());
+    EXPECT_EQ(parsed.targets[i].text, run.targets[i].text);
+    EXPECT_EQ(parsed.targets[i].ready, run.targets[i].ready);
+    EXPECT_EQ(parsed.targets[i].polls, run.targets[i].polls);
+    EXPECT_EQ(parsed.targets[i].wait.bytes(), run.targets[i].wait.bytes());
   }
 }
 
@@ -130,13 +129,12 @@ class StateFileTest : public testing::Test {
 };
 
 TEST_F(StateFileTest, WithoutAFileTheRunHasNotStarted) {
-  const absl::StatusOr<SavedRun> run = file_.Read({"a", "b"});
+  const SavedRun run = ValueOrFail(file_.Read({"a", "b"}));
 
-  ASSERT_TRUE(run.ok());
-  EXPECT_EQ(run->started, absl::InfinitePast());
-  ASSERT_EQ(run->targets.size(), 2U);
-  EXPECT_EQ(run->targets[1].text, "b");
-  EXPECT_TRUE(run->targets[1].wait.empty());
+  EXPECT_EQ(run.started, absl::InfinitePast());
+  ASSERT_EQ(run.targets.size(), 2U);
+  EXPECT_EQ(run.targets[1].text, "b");
+  EXPECT_TRUE(run.targets[1].wait.empty());
   EXPECT_TRUE(file_.Remove().ok());
 }
 
@@ -144,9 +142,8 @@ TEST_F(StateFileTest, FileIsReplacedAndForItsOwnerAlone) {
   ASSERT_TRUE(file_.Write({.targets = {{.text = "a"}}}).ok());
   ASSERT_TRUE(file_.Write({.targets = {{.text = "a", .ready = true}}}).ok());
 
-  const absl::StatusOr<SavedRun> run = file_.Read({"a"});
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_TRUE(run->targets[0].ready);
+  const SavedRun run = ValueOrFail(file_.Read({"a"}));
+  EXPECT_TRUE(run.targets[0].ready);
   struct stat about = {};
   ASSERT_EQ(stat(path_.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777U, 0600U);

@@ -15,6 +15,7 @@
 #include "cli/sim/duration_distribution.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
 #include "waiter/budgets.h"
 #include "waiter/options.h"
@@ -56,33 +57,31 @@ std::vector<int64_t> PollsBySecond(const FleetRun& run) {
 // fourth finds the operation, ready since 21 s, done, and its answer arrives at
 // 30.8 s.
 TEST(FleetTest, DelayRunsFromTheEndOfAPoll) {
-  const absl::StatusOr<FleetRun> run =
+  const FleetRun run = ValueOrFail(
       SimulateFleet(Fleet(1, EveryTenSeconds(),
                           DurationDistribution::Constant(absl::Seconds(21))),
-                    /*seed=*/1);
+                    /*seed=*/1));
 
-  ASSERT_TRUE(run.ok()) << run.status();
   std::vector<int64_t> expected(31);
   expected[0] = expected[10] = expected[20] = expected[30] = 1;
-  EXPECT_EQ(PollsBySecond(*run), expected);
-  EXPECT_THAT(run->detection_delays, ElementsAre(absl::Seconds(9.8)));
-  EXPECT_EQ(run->polls, 4);
-  EXPECT_EQ(run->throttled, 0);
-  EXPECT_EQ(run->gave_up, 0);
+  EXPECT_EQ(PollsBySecond(run), expected);
+  EXPECT_THAT(run.detection_delays, ElementsAre(absl::Seconds(9.8)));
+  EXPECT_EQ(run.polls, 4);
+  EXPECT_EQ(run.throttled, 0);
+  EXPECT_EQ(run.gave_up, 0);
 }
 
 TEST(FleetTest, WaitThatEndsAtItsDeadlineGivesUp) {
-  const absl::StatusOr<FleetRun> run =
+  const FleetRun run = ValueOrFail(
       SimulateFleet(Fleet(3, EveryTenSeconds(),
                           DurationDistribution::Constant(absl::Hours(1))),
-                    /*seed=*/1);
+                    /*seed=*/1));
 
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->gave_up, 3);
-  EXPECT_THAT(run->detection_delays, ElementsAre());
-  EXPECT_EQ(run->DetectionDelay(0.5), absl::InfiniteDuration());
+  EXPECT_EQ(run.gave_up, 3);
+  EXPECT_THAT(run.detection_delays, ElementsAre());
+  EXPECT_EQ(run.DetectionDelay(0.5), absl::InfiniteDuration());
   // Polls at 0, 10.2, ..., 51 s, and the last poll at the deadline.
-  EXPECT_EQ(run->polls, 3 * 7);
+  EXPECT_EQ(run.polls, 3 * 7);
 }
 
 // The bucket holds two polls a second. Of four simultaneous polls two are
@@ -96,16 +95,15 @@ TEST(FleetTest, PollsBeyondTheLimitAreThrottled) {
       Fleet(4, policy, DurationDistribution::Constant(absl::Milliseconds(1)));
   options.server.polls_per_second = 2;
 
-  const absl::StatusOr<FleetRun> run = SimulateFleet(options, /*seed=*/1);
+  const FleetRun run = ValueOrFail(SimulateFleet(options, /*seed=*/1));
 
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->seconds.front().polls, 4);
-  EXPECT_EQ(run->seconds.front().throttled, 2);
-  EXPECT_EQ(run->seconds[20].polls, 2);
-  EXPECT_EQ(run->seconds[20].throttled, 0);
-  EXPECT_EQ(run->polls, 6);
-  EXPECT_NEAR(run->throttled_share(), 2.0 / 6, 1e-12);
-  EXPECT_EQ(run->detection_delays.size(), 4);
+  EXPECT_EQ(run.seconds.front().polls, 4);
+  EXPECT_EQ(run.seconds.front().throttled, 2);
+  EXPECT_EQ(run.seconds[20].polls, 2);
+  EXPECT_EQ(run.seconds[20].throttled, 0);
+  EXPECT_EQ(run.polls, 6);
+  EXPECT_NEAR(run.throttled_share(), 2.0 / 6, 1e-12);
+  EXPECT_EQ(run.detection_delays.size(), 4);
 }
 
 TEST(FleetTest, ThrottledPollGetsARetryAfter) {
@@ -115,11 +113,10 @@ TEST(FleetTest, ThrottledPollGetsARetryAfter) {
   options.policy.errors.retry_after.rule = RetryAfterOptions::Rule::kReplace;
   options.server = {.polls_per_second = 1, .retry_after = absl::Seconds(33)};
 
-  const absl::StatusOr<FleetRun> run = SimulateFleet(options, /*seed=*/1);
+  const FleetRun run = ValueOrFail(SimulateFleet(options, /*seed=*/1));
 
-  ASSERT_TRUE(run.ok()) << run.status();
-  ASSERT_EQ(run->seconds.size(), 34);
-  EXPECT_EQ(run->seconds[33].polls, 1);
+  ASSERT_EQ(run.seconds.size(), 34);
+  EXPECT_EQ(run.seconds[33].polls, 1);
 }
 
 TEST(FleetTest, SharedReadinessCountsFromTimeZero) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "cli/sim/known_durations.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace waiter::sim::learned_test {
 namespace {
@@ -56,17 +57,15 @@ TEST(LearnedStudyTest, EqualSeedsGiveEqualFigures) {
 }
 
 TEST(LearnedStudyTest, ClientsThatShareAModelDoNotComeTogether) {
-  const absl::StatusOr<std::vector<CrowdRow>> rows = CompareCrowds(kFew);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  for (const CrowdRow& row : *rows) {
+  const std::vector<CrowdRow> rows = ValueOrFail(CompareCrowds(kFew));
+  for (const CrowdRow& row : rows) {
     EXPECT_LE(row.peak, row.default_peak) << row.name << " " << row.clients;
   }
 }
 
 TEST(LearnedStudyTest, NobodyIsLaterThanTheGuardAllows) {
-  const absl::StatusOr<std::vector<WorstRow>> rows = FindWorst(kFew);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  for (const WorstRow& row : *rows) {
+  const std::vector<WorstRow> rows = ValueOrFail(FindWorst(kFew));
+  for (const WorstRow& row : rows) {
     EXPECT_GT(row.tried, 10'000);
     EXPECT_LE(row.relative_lateness, row.max_relative_lateness * 1.001)
         << row.name << ", at " << row.duration << " s after "
@@ -76,10 +75,9 @@ TEST(LearnedStudyTest, NobodyIsLaterThanTheGuardAllows) {
 
 TEST(LearnedStudyTest, TwentyWaitsSaveAQuarterOfThePollsAtEqualLateness) {
   // By chance, the waits of two models may be easier than the optimum's waits.
-  const absl::StatusOr<std::vector<EqualLatenessRow>> rows =
-      CompareAtEqualLateness({.repetitions = 8});
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  for (const EqualLatenessRow& row : *rows) {
+  const std::vector<EqualLatenessRow> rows =
+      ValueOrFail(CompareAtEqualLateness({.repetitions = 8}));
+  for (const EqualLatenessRow& row : rows) {
     EXPECT_LT(row.polls, 0.75 * row.default_polls) << row.name;
     EXPECT_LT(row.best_polls, row.polls) << row.name;
   }

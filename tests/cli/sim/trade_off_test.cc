@@ -12,6 +12,7 @@
 #include "cli/sim/duration_distribution.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
 #include "waiter/options.h"
 
@@ -30,19 +31,18 @@ WaitOptions Every(absl::Duration delay) {
 }
 
 TEST(TradeOffTest, ConstantTimeHasExactPollsAndDelay) {
-  const absl::StatusOr<std::vector<TradeOff>> points =
+  const std::vector<TradeOff> points = ValueOrFail(
       CompareTradeOffs({{{"every 10s", Every(absl::Seconds(10))},
                          {"every 30s", Every(absl::Seconds(30))}}},
-                       DurationDistribution::Constant(absl::Seconds(41)));
+                       DurationDistribution::Constant(absl::Seconds(41))));
 
-  ASSERT_TRUE(points.ok()) << points.status();
   // Polls at 0, 10, ..., 50, and at 0, 30, 60.
-  EXPECT_NEAR((*points)[0].mean_polls, 6, 1e-9);
-  EXPECT_EQ((*points)[0].p95_delay, absl::Seconds(9));
-  EXPECT_NEAR((*points)[1].mean_polls, 3, 1e-9);
-  EXPECT_EQ((*points)[1].p50_delay, absl::Seconds(19));
-  EXPECT_TRUE((*points)[0].on_front);
-  EXPECT_TRUE((*points)[1].on_front);
+  EXPECT_NEAR((points)[0].mean_polls, 6, 1e-9);
+  EXPECT_EQ((points)[0].p95_delay, absl::Seconds(9));
+  EXPECT_NEAR((points)[1].mean_polls, 3, 1e-9);
+  EXPECT_EQ((points)[1].p50_delay, absl::Seconds(19));
+  EXPECT_TRUE((points)[0].on_front);
+  EXPECT_TRUE((points)[1].on_front);
 }
 
 TEST(TradeOffTest, DominatedPolicyIsNotOnTheFront) {
@@ -63,14 +63,13 @@ TEST(TradeOffTest, DominatedPolicyIsNotOnTheFront) {
 
 // These figures come from a prototype in another language, with its own draws.
 TEST(TradeOffTest, KnownPoliciesCostAsMuchAsInAnotherProgram) {
-  const absl::StatusOr<std::vector<TradeOff>> points =
+  const std::vector<TradeOff> points = ValueOrFail(
       CompareTradeOffs(KnownPolicies(absl::Minutes(1), kTimeout),
-                       DurationDistribution::Lognormal(absl::Minutes(1), 0.6));
+                       DurationDistribution::Lognormal(absl::Minutes(1), 0.6)));
 
-  ASSERT_TRUE(points.ok()) << points.status();
   const auto expect = [&](const std::string& name, double polls,
                           double p95_seconds) {
-    for (const TradeOff& point : *points) {
+    for (const TradeOff& point : points) {
       if (point.name != name) continue;
       EXPECT_NEAR(point.mean_polls / polls, 1, 0.05) << name;
       EXPECT_NEAR(absl::ToDoubleSeconds(point.p95_delay) / p95_seconds, 1, 0.05)
@@ -93,14 +92,13 @@ TEST(TradeOffTest, DefaultBeatsFullJitterForEveryDuration) {
   const BackoffOptions full = {.max_delay = absl::Seconds(10),
                                .jitter = Jitter::Full()};
   for (const int seconds : {2, 20, 60, 300}) {
-    const absl::StatusOr<std::vector<TradeOff>> points = CompareTradeOffs(
+    const std::vector<TradeOff> points = ValueOrFail(CompareTradeOffs(
         {{{"default", {.timeout = absl::Hours(1)}},
           {"full", {.timeout = absl::Hours(1), .backoff = full}}}},
-        DurationDistribution::Lognormal(absl::Seconds(seconds), 0.6));
+        DurationDistribution::Lognormal(absl::Seconds(seconds), 0.6)));
 
-    ASSERT_TRUE(points.ok()) << points.status();
-    EXPECT_LT((*points)[0].mean_polls, 0.95 * (*points)[1].mean_polls);
-    EXPECT_LT((*points)[0].p95_delay, 0.9 * (*points)[1].p95_delay) << seconds;
+    EXPECT_LT((points)[0].mean_polls, 0.95 * (points)[1].mean_polls);
+    EXPECT_LT((points)[0].p95_delay, 0.9 * (points)[1].p95_delay) << seconds;
   }
 }
 
