@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -36,6 +35,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/http_server.h"
+#include "tests/support/run_until.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
@@ -48,9 +48,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 using Then = HttpReply::Then;
-
-// A limit for hanging tests only.
-constexpr std::chrono::seconds kGuard(20);
 
 std::shared_ptr<const HttpOptions> OptionsOf(std::string_view flags_text) {
   Flags flags("waiter", "", "");
@@ -84,16 +81,6 @@ class HttpProbeTest : public ::testing::Test {
     ASSERT_TRUE(server_.listens());
   }
 
-  // Runs the loop until `done` returns true. Returns false if it never does.
-  bool RunUntil(const std::function<bool()>& done) {
-    const MonotonicTime limit = GetRealClock().MonotonicNow() + kGuard;
-    while (!done()) {
-      if (GetRealClock().MonotonicNow() >= limit) return false;
-      loop_.RunOnce(limit);
-    }
-    return true;
-  }
-
   std::unique_ptr<Probe> MakeProbe(HttpDestination destination,
                                    std::string_view flags = "") {
     absl::StatusOr<std::unique_ptr<Probe>> probe =
@@ -106,7 +93,7 @@ class HttpProbeTest : public ::testing::Test {
   Finding Poll(Probe& probe) {
     std::optional<Finding> found;
     probe.Start({}, [&](Finding finding) { found = std::move(finding); });
-    EXPECT_TRUE(RunUntil([&] { return found.has_value(); }))
+    EXPECT_TRUE(RunUntil(loop_, [&] { return found.has_value(); }))
         << "the poll hangs";
     return found.value_or(Finding());
   }
@@ -314,7 +301,7 @@ TEST_F(HttpProbeTest, EveryBehaviorOfAServerIsAFinding) {
     }
     EXPECT_FALSE(finding.absent);
     // The probe reads no further.
-    EXPECT_TRUE(RunUntil([&] { return server.connections() == 0; }));
+    EXPECT_TRUE(RunUntil(loop_, [&] { return server.connections() == 0; }));
   }
 }
 
@@ -364,7 +351,7 @@ TEST_F(HttpProbeTest, EachPollSendsTheWholeRequestOnItsOwnConnection) {
       MakeProbe({server_.Url("/")}, "--data=the-body");
 
   EXPECT_EQ(Poll(*probe).status, PollStatus::kNotReady);
-  EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return server_.connections() == 0; }));
   EXPECT_EQ(Poll(*probe).status, PollStatus::kSuccess);
 
   ASSERT_EQ(server_.requests().size(), 2U);
@@ -490,14 +477,14 @@ TEST_F(HttpProbeTest, TimeoutSaysHowFarTheServerCame) {
     const std::unique_ptr<Probe> probe = MakeProbe({server.Url("/")});
     std::optional<Finding> found;
     probe->Start({}, [&](Finding finding) { found = std::move(finding); });
-    EXPECT_TRUE(RunUntil([&] { return !server.requests().empty(); }));
+    EXPECT_TRUE(RunUntil(loop_, [&] { return !server.requests().empty(); }));
     // Sent bytes arrive in the next round.
     for (int round = 0; round < 10; ++round) {
       loop_.RunOnce(GetRealClock().MonotonicNow());
     }
     probe->TimeOut(absl::Seconds(10));
     EXPECT_TRUE(found.has_value());
-    EXPECT_TRUE(RunUntil([&] { return server.connections() == 0; }));
+    EXPECT_TRUE(RunUntil(loop_, [&] { return server.connections() == 0; }));
     return found.value_or(Finding());
   };
 
@@ -552,11 +539,11 @@ TEST_F(HttpProbeTest, CancelledPollDoesNotAnswer) {
   const std::unique_ptr<Probe> probe = MakeProbe({server_.Url("/")});
   bool answered = false;
   probe->Start({}, [&](const Finding& /*finding*/) { answered = true; });
-  ASSERT_TRUE(RunUntil([&] { return !server_.requests().empty(); }));
+  ASSERT_TRUE(RunUntil(loop_, [&] { return !server_.requests().empty(); }));
 
   probe->Cancel();
 
-  EXPECT_TRUE(RunUntil([&] { return server_.connections() == 0; }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return server_.connections() == 0; }));
   EXPECT_FALSE(answered);
   EXPECT_EQ(Poll(*probe).status, PollStatus::kSuccess);
   EXPECT_FALSE(answered);
@@ -576,7 +563,7 @@ TEST_F(HttpProbeTest, AnswerMayStartTheNextPollOrEndTheProbe) {
 
   probe->Start({}, again);
 
-  EXPECT_TRUE(RunUntil([&] { return probe == nullptr; }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return probe == nullptr; }));
   EXPECT_EQ(polls, 3);
   EXPECT_EQ(server_.requests().size(), 3U);
 }
@@ -595,7 +582,7 @@ TEST_F(HttpProbeTest, ManyTargetsArePolledAtOnce) {
     });
   }
 
-  EXPECT_TRUE(RunUntil([&] { return successes >= 49; }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return successes >= 49; }));
 }
 
 TEST_F(HttpProbeTest, SocketGetsTheRequestWithAllFlags) {

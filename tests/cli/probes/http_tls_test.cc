@@ -10,13 +10,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
-#include <fstream>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +29,9 @@
 #include "cli/probes/probe.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/folder_fixture.h"
 #include "tests/support/http_server.h"
+#include "tests/support/run_until.h"
 #include "waiter/clock.h"
 #include "waiter/poll.h"
 
@@ -43,9 +41,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// A limit for hanging tests only.
-constexpr std::chrono::seconds kGuard(20);
 
 // Starts `openssl` with `args` and its output to `output`. Returns its process,
 // or -1 if `openssl` is missing.
@@ -80,13 +75,7 @@ bool RunOpenssl(const std::vector<std::string>& args) {
   return process > 0 && waitpid(process, &status, 0) == process && status == 0;
 }
 
-std::string ReadAll(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-class HttpTlsTest : public ::testing::Test {
+class HttpTlsTest : public FolderFixture {
  protected:
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<HttpClient>> client =
@@ -135,15 +124,6 @@ class HttpTlsTest : public ::testing::Test {
     return false;
   }
 
-  bool RunUntil(const std::function<bool()>& done) {
-    const MonotonicTime limit = GetRealClock().MonotonicNow() + kGuard;
-    while (!done()) {
-      if (GetRealClock().MonotonicNow() >= limit) return false;
-      loop_.RunOnce(limit);
-    }
-    return true;
-  }
-
   Finding Poll(std::string url, HttpOptions options) {
     absl::StatusOr<std::unique_ptr<Probe>> probe =
         MakeHttpProbe(*client_, {.url = std::move(url)},
@@ -151,16 +131,15 @@ class HttpTlsTest : public ::testing::Test {
     EXPECT_TRUE(probe.ok()) << probe.status();
     std::optional<Finding> found;
     (*probe)->Start({}, [&](Finding finding) { found = std::move(finding); });
-    EXPECT_TRUE(RunUntil([&] { return found.has_value(); }))
+    EXPECT_TRUE(RunUntil(loop_, [&] { return found.has_value(); }))
         << "the poll hangs";
     return found.value_or(Finding());
   }
 
   EventLoop loop_;
   std::unique_ptr<HttpClient> client_;
-  const std::string certificate_ =
-      testing::TempDir() + "/http_tls_test_certificate.pem";
-  const std::string key_ = testing::TempDir() + "/http_tls_test_key.pem";
+  const std::string certificate_ = Path("certificate.pem");
+  const std::string key_ = Path("key.pem");
   pid_t server_ = -1;
   std::string port_;
 };
@@ -204,25 +183,24 @@ TEST_F(HttpTlsTest, CertificatesInMemoryAreTrustedAndShown) {
     GTEST_SKIP() << "no openssl(1) here";
   }
   const std::string url = absl::StrCat("https://localhost:", port_, "/");
-  const std::string certificate = ReadAll(certificate_);
+  const std::string certificate = Read(certificate_);
 
   const Finding stranger = Poll(url, {.ca_pem = certificate});
   EXPECT_EQ(stranger.status, PollStatus::kServerError) << stranger.detail;
 
   const Finding client = Poll(url, {.ca_pem = certificate,
                                     .client_certificate_pem = certificate,
-                                    .client_key_pem = ReadAll(key_)});
+                                    .client_key_pem = Read(key_)});
   EXPECT_EQ(client.status, PollStatus::kSuccess) << client.detail;
 
   // No other certificate is trusted any longer, not even the system's.
-  EXPECT_EQ(Poll(url, {.ca_pem = ReadAll(key_)}).detail,
+  EXPECT_EQ(Poll(url, {.ca_pem = Read(key_)}).detail,
             "no certificates in the given PEM");
 }
 
 TEST_F(HttpTlsTest, FileWithoutCertificatesIsAMistake) {
   if (!StartServer()) GTEST_SKIP() << "no openssl(1) here";
-  const std::string file = testing::TempDir() + "/http_tls_test_empty";
-  std::ofstream(file) << "nothing\n";
+  const std::string file = Write("empty", "nothing\n");
 
   const Finding finding =
       Poll(absl::StrCat("https://localhost:", port_), {.ca_file = file});
@@ -270,7 +248,7 @@ TEST_F(HttpTlsTest, SilentServerDoesNotSetUpTls) {
   std::optional<Finding> found;
 
   (*probe)->Start({}, [&](Finding finding) { found = std::move(finding); });
-  EXPECT_TRUE(RunUntil([&] { return server.connections() == 1; }));
+  EXPECT_TRUE(RunUntil(loop_, [&] { return server.connections() == 1; }));
   for (int round = 0; round < 100; ++round) {
     loop_.RunOnce(GetRealClock().MonotonicNow());
   }

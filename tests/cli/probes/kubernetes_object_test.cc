@@ -3,18 +3,15 @@
 
 #include "cli/probes/http/kubernetes_object.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/probes/http/http_answer.h"
@@ -22,6 +19,8 @@
 #include "cli/probes/probe.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/folder_fixture.h"
+#include "tests/support/status_matchers.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli::kubernetes_object_test {
@@ -52,9 +51,8 @@ TEST(KubernetesObjectTest, KindNamesThePath) {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b.io"},
            {"certificates.v1.cert-manager.io/tls",
             "/apis/cert-manager.io/v1/namespaces/ns/certificates/tls"}}) {
-    const auto parsed = KubernetesObject::Parse(object, "Ready");
-    ASSERT_TRUE(parsed.ok()) << parsed.status();
-    EXPECT_EQ(parsed->Path("ns"), path);
+    const auto parsed = ValueOrFail(KubernetesObject::Parse(object, "Ready"));
+    EXPECT_EQ(parsed.Path("ns"), path);
   }
   EXPECT_EQ(KubernetesObject::Parse("job/a", "")->condition, "Complete");
   EXPECT_EQ(KubernetesObject::Parse("pod/a", "Ready=Unknown")->status,
@@ -146,19 +144,8 @@ TEST(KubernetesObjectTest, EachAnswerHasItsClass) {
   }
 }
 
-class KubernetesAccessTest : public testing::Test {
+class KubernetesAccessTest : public FolderFixture {
  protected:
-  KubernetesAccessTest() {
-    std::string name = testing::TempDir() + "/kubernetesXXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-
-  std::string Write(std::string_view name, std::string_view content) const {
-    const std::string path = absl::StrCat(folder_, "/", name);
-    std::ofstream(path) << content;
-    return path;
-  }
-
   // Writes a kubeconfig with members of its cluster and its user.
   std::string WriteConfig(std::string_view cluster,
                           std::string_view user) const {
@@ -170,49 +157,45 @@ class KubernetesAccessTest : public testing::Test {
                               cluster, R"(}}],"users":[{"name":"u","user":{)",
                               user, "}}]}"));
   }
-
-  std::string folder_;
 };
 
 TEST_F(KubernetesAccessTest, PodUsesItsServiceAccount) {
   Write("token", "abc\n");
   Write("ca.crt", "PEM");
   Write("namespace", "apps");
-  const auto access = ReadKubernetesAccess({.service_host = "fd00::1",
-                                            .service_port = "6443",
-                                            .service_account = folder_});
-  ASSERT_TRUE(access.ok()) << access.status();
-  EXPECT_EQ(access->server, "https://[fd00::1]:6443");
-  EXPECT_EQ(access->default_namespace, "apps");
-  EXPECT_EQ(access->options.ca_file, folder_ + "/ca.crt");
-  ASSERT_EQ(access->options.headers.size(), 1u);
-  EXPECT_EQ(access->options.headers[0].value, "Bearer abc");
+  const auto access =
+      ValueOrFail(ReadKubernetesAccess({.service_host = "fd00::1",
+                                        .service_port = "6443",
+                                        .service_account = folder()}));
+  EXPECT_EQ(access.server, "https://[fd00::1]:6443");
+  EXPECT_EQ(access.default_namespace, "apps");
+  EXPECT_EQ(access.options.ca_file, Path("ca.crt"));
+  ASSERT_EQ(access.options.headers.size(), 1u);
+  EXPECT_EQ(access.options.headers[0].value, "Bearer abc");
 }
 
 TEST_F(KubernetesAccessTest, KubeconfigHasATokenOrAClientCertificate) {
   Write("key.pem", "KEY");
-  const auto access = ReadKubernetesAccess(
+  const auto access = ValueOrFail(ReadKubernetesAccess(
       {.kubeconfig = WriteConfig(
            R"("server":"https://k:6443/","certificate-authority-data":"Q0E=")",
            R"("client-certificate-data":"Q0VSVA==","client-key":"key.pem")"),
-       .service_host = "10.0.0.1"});
-  ASSERT_TRUE(access.ok()) << access.status();
-  EXPECT_EQ(access->server, "https://k:6443");
-  EXPECT_EQ(access->default_namespace, "default");
-  EXPECT_TRUE(access->options.verify);
-  EXPECT_EQ(access->options.ca_pem, "CA");
-  EXPECT_EQ(access->options.client_certificate_pem, "CERT");
-  EXPECT_EQ(access->options.client_key_pem, "KEY");
-  EXPECT_TRUE(access->options.headers.empty());
+       .service_host = "10.0.0.1"}));
+  EXPECT_EQ(access.server, "https://k:6443");
+  EXPECT_EQ(access.default_namespace, "default");
+  EXPECT_TRUE(access.options.verify);
+  EXPECT_EQ(access.options.ca_pem, "CA");
+  EXPECT_EQ(access.options.client_certificate_pem, "CERT");
+  EXPECT_EQ(access.options.client_key_pem, "KEY");
+  EXPECT_TRUE(access.options.headers.empty());
 
   const std::string token = Write("token", "abc\n");
-  const auto other = ReadKubernetesAccess(
+  const auto other = ValueOrFail(ReadKubernetesAccess(
       {.kubeconfig = WriteConfig(
            R"("server":"https://k","insecure-skip-tls-verify":true)",
-           absl::StrCat(R"("tokenFile":")", token, "\""))});
-  ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_FALSE(other->options.verify);
-  EXPECT_EQ(other->options.headers[0].value, "Bearer abc");
+           absl::StrCat(R"("tokenFile":")", token, "\""))}));
+  EXPECT_FALSE(other.options.verify);
+  EXPECT_EQ(other.options.headers[0].value, "Bearer abc");
 }
 
 TEST_F(KubernetesAccessTest, ErrorNamesTheFileAndShowsNoSecret) {
@@ -225,7 +208,7 @@ TEST_F(KubernetesAccessTest, ErrorNamesTheFileAndShowsNoSecret) {
        std::vector<Case>{{Write("yaml", "apiVersion: v1\nkind: Config\n"),
                           "yaml: not JSON; write it with kubectl config view"},
                          {Write("empty", "{}"), "empty: no context"},
-                         {folder_ + "/missing", "/missing: "}}) {
+                         {Path("missing"), "/missing: "}}) {
     const auto access = ReadKubernetesAccess({.kubeconfig = row.config});
     EXPECT_THAT(std::string(access.status().message()),
                 HasSubstr(std::string(row.error)));

@@ -16,22 +16,14 @@
 #include "cli/probes/local/log_probe.h"
 #include "cli/probes/probe.h"
 #include "gtest/gtest.h"
+#include "tests/support/folder_fixture.h"
 #include "waiter/poll.h"
 
 namespace waiter::cli::log_follower_test {
 namespace {
 
-class LogFollowerTest : public testing::Test {
+class LogFollowerTest : public FolderFixture {
  protected:
-  LogFollowerTest() {
-    static int tests = 0;
-    path_ = absl::StrCat(testing::TempDir(), "/log", getpid(), "-", ++tests);
-  }
-  ~LogFollowerTest() override {
-    unlink(path_.c_str());
-    unlink((path_ + ".1").c_str());
-  }
-
   LogFollower Follow(int64_t count) const {
     return LogFollower(
         {.path = path_, .count = count, .matches = [](std::string_view line) {
@@ -43,7 +35,7 @@ class LogFollowerTest : public testing::Test {
     std::ofstream(path_, std::ios::app) << text;
   }
 
-  std::string path_;
+  const std::string path_ = Path("log");
 };
 
 TEST_F(LogFollowerTest, MissingFileIsAbsentUntilItIsThere) {
@@ -90,7 +82,6 @@ TEST_F(LogFollowerTest, WhatIsNotAFileFails) {
   ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
   LogFollower log = Follow(1);
   EXPECT_EQ(log.Read().status, PollStatus::kFailed);
-  rmdir(path_.c_str());
 }
 
 TEST_F(LogFollowerTest, LongLineIsTakenInParts) {
