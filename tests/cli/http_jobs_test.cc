@@ -5,8 +5,6 @@
 // tests/interop/operations.
 
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <regex>
 #include <string>
@@ -24,6 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/waiter_process.h"
 #include "tests/support/document.h"
+#include "tests/support/folder_fixture.h"
 #include "tests/support/socket_server.h"
 
 namespace waiter::cli::http_jobs_test {
@@ -109,19 +108,16 @@ class JobServer {
   SocketServer server_;
 };
 
-class HttpJobsTest : public testing::Test {
+class HttpJobsTest : public FolderFixture {
  protected:
   void SetUp() override {
-    if (WaiterProcess({"http://127.0.0.1:1", "--timeout=0"}).Wait() != 124) {
-      GTEST_SKIP() << "no libcurl here";
-    }
-    std::filesystem::create_directories(folder_);
+    if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
     for (const char* const name :
          {"vm.json", "database.json", "patch.json", "job.json", "batch.json"}) {
-      std::ofstream(absl::StrCat(folder_, "/", name)) << "{}";
+      Write(name, "{}");
     }
     for (const char* const name : {"token", "ca.crt"}) {
-      std::ofstream(absl::StrCat(folder_, "/", name)) << "token\n";
+      Write(name, "token\n");
     }
   }
 
@@ -143,16 +139,10 @@ class HttpJobsTest : public testing::Test {
     return recipes;
   }
 
-  struct End {
-    int code;
-    std::string out;
-    std::string err;
-  };
-
   // Runs a command with quick polls.
-  End Run(const std::string& command, const JobServer& server) const {
+  Ended Run(const std::string& command, const JobServer& server) const {
     const std::string script = absl::StrCat(
-        "waiter() { ", WaiterPath(), " \"$@\"; }\ncd ", folder_, "\n",
+        "waiter() { ", WaiterPath(), " \"$@\"; }\ncd ", folder(), "\n",
         absl::StrReplaceAll(At(server.origin(), command),
                             {{kServiceAccount, "."}}),
         " --every=10ms --retry-after=ignore\n");
@@ -163,13 +153,9 @@ class HttpJobsTest : public testing::Test {
           "AIRFLOW_TOKEN"}) {
       variables.push_back(absl::StrCat(name, "=secret"));
     }
-    WaiterProcess process({"-c", script},
-                          {.program = "/bin/sh", .environment = variables});
-    const int code = process.Wait();
-    return {code, process.out(), process.err()};
+    return Call({"-c", script},
+                {.program = "/bin/sh", .environment = variables});
   }
-
-  const std::string folder_ = absl::StrCat(testing::TempDir(), "/jobs");
 };
 
 // S3 does not say when an object will exist.
@@ -209,7 +195,7 @@ TEST_F(HttpJobsTest, RecipesWaitForTheResult) {
     SCOPED_TRACE(recipes[i].title);
     const JobServer server(rows[i].place == nullptr ? PresignedExchanges()
                                                     : ReadCase(rows[i].place));
-    const End end = Run(recipes[i].command, server);
+    const Ended end = Run(recipes[i].command, server);
 
     EXPECT_EQ(end.code, 0) << end.err;
     EXPECT_EQ(absl::StripPrefix(end.out, server.origin()), rows[i].out);
@@ -243,7 +229,7 @@ TEST_F(HttpJobsTest, JobsThatFailEndTheWaitWithTheReason) {
             ? recipe.command
             : absl::StrReplaceAll(recipe.command,
                                   {{row.instead.first, row.instead.second}});
-    const End end = Run(command, server);
+    const Ended end = Run(command, server);
 
     EXPECT_EQ(end.code, 1) << end.err;
     EXPECT_THAT(end.err, HasSubstr(std::string(row.message)));

@@ -5,15 +5,11 @@
 // plan --from`, and the reports of `waiter report` about it.
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,10 +23,12 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/waiter_process.h"
+#include "tests/support/folder_fixture.h"
 
 namespace waiter::cli::learn_command_test {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -38,19 +36,6 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kHeader = "waiter durations 1\n";
-
-struct Ended {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-Ended Call(std::vector<std::string> arguments,
-           const WaiterProcess::Options& options = {}) {
-  WaiterProcess waiter(std::move(arguments), options);
-  const int code = waiter.Wait();
-  return {code, waiter.out(), waiter.err()};
-}
 
 int Count(std::string_view text, std::string_view part) {
   int count = 0;
@@ -61,36 +46,12 @@ int Count(std::string_view text, std::string_view part) {
   return count;
 }
 
-class LearnCommandTest : public testing::Test {
+class LearnCommandTest : public FolderFixture {
  protected:
-  LearnCommandTest()
-      : folder_(absl::StrCat(
-            testing::TempDir(), "/",
-            testing::UnitTest::GetInstance()->current_test_info()->name(), ".",
-            getpid())) {
-    std::filesystem::create_directory(folder_);
-  }
-  ~LearnCommandTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
-  // Writes a file and returns its path.
-  std::string Write(const std::string& name, std::string_view text) const {
-    std::ofstream(Path(name)) << text;
-    return Path(name);
-  }
-  static std::string Read(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
   // Returns a target that is never ready.
   std::string Missing(const std::string& name = "missing") const {
     return absl::StrCat("file:", Path(name));
   }
-
-  const std::string folder_;
 };
 
 // Lines of durations that end within a second after each of 20 times.
@@ -145,10 +106,9 @@ TEST_F(LearnCommandTest, FileGetsTheDurationOfATarget) {
 TEST_F(LearnCommandTest, EndIsAnotherOperationThanAStart) {
   const std::string file = Path("durations");
   const std::string present = absl::StrCat("file:", Write("present", ""));
-  EXPECT_EQ(Call({present, "--gone", "--timeout=100ms",
-                  absl::StrCat("--learn=", file)})
-                .code,
-            124);
+  EXPECT_THAT(Call({present, "--gone", "--timeout=100ms",
+                    absl::StrCat("--learn=", file)}),
+              Ends(124));
   EXPECT_THAT(Read(file),
               HasSubstr(absl::StrCat("\t-\tgone ", present, "\t.\n")));
 }
@@ -184,9 +144,9 @@ TEST_F(LearnCommandTest, BadInputIsOneErrorBeforeTheFirstPoll) {
                     " is not a list of durations")},
       {{absl::StrCat("--learn=", newer, ":build"), Missing()},
        "newer has durations of version 2; this program reads version 1"},
-      {{absl::StrCat("--learn=", folder_), Missing()},
-       absl::StrCat(folder_, " is not a regular file")},
-      {{absl::StrCat("--learn=", folder_, "/no/durations"), Missing()},
+      {{absl::StrCat("--learn=", folder()), Missing()},
+       absl::StrCat(folder(), " is not a regular file")},
+      {{absl::StrCat("--learn=", folder(), "/no/durations"), Missing()},
        "no/durations: cannot open it: No such file or directory"},
       {{absl::StrCat("--learn=", foreign, "/durations"), Missing()},
        "cannot open it: Not a directory"},
@@ -232,10 +192,9 @@ TEST_F(LearnCommandTest, TornLinesAreLeftOutAndCounted) {
       Missing(), absl::StrCat("--learn=", file, ":build"), "--timeout=100ms"};
   std::vector<std::string> verbose = arguments;
   verbose.push_back("--verbose");
-  const Ended ended = Call(verbose);
-  EXPECT_EQ(ended.code, 124) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr(absl::StrCat("waiter: --learn: ", file,
-                                                ": left out 2 damaged lines")));
+  EXPECT_THAT(Call(verbose),
+              Ends(124, HasSubstr(absl::StrCat("waiter: --learn: ", file,
+                                               ": left out 2 damaged lines"))));
   EXPECT_THAT(Call(arguments).err, Not(HasSubstr("damaged")));
   const Ended plan = Call({"plan", absl::StrCat("--from=", file)});
   EXPECT_THAT(plan.out, StartsWith("build: 3 durations, 1 of them complete\n"
@@ -354,10 +313,10 @@ TEST_F(LearnCommandTest, PlanHasAChartOfEachKind) {
   for (const char* chart :
        {"trade_off", "schedule", "cumulative", "detection"}) {
     const std::string spec = Path(chart);
-    const Ended ended =
+    EXPECT_THAT(
         Call({"plan", absl::StrCat("--from=", file),
-              absl::StrCat("--chart=", chart), absl::StrCat("--vega=", spec)});
-    EXPECT_EQ(ended.code, 0) << ended.err;
+              absl::StrCat("--chart=", chart), absl::StrCat("--vega=", spec)}),
+        Ends(0));
     const absl::StatusOr<nlohmann::json> json = ParseJson(Read(spec));
     ASSERT_TRUE(json.ok()) << chart;
     for (const auto& [name, rows] : json->at("datasets").items()) {
@@ -370,13 +329,12 @@ TEST_F(LearnCommandTest, PlanListsTheOperationsIfNoneIsNamed) {
   const std::string file =
       Write("a:b", absl::StrCat(kHeader, Durations("tcp://db:5432", 1),
                                 "5\t-\tgone \\033[2Jx\t.\n"));
-  const std::string name = absl::StrCat(folder_, "/a%3Ab");
-  const Ended list = Call({"plan", absl::StrCat("--from=", name)});
-  EXPECT_EQ(list.code, 0) << list.err;
-  EXPECT_THAT(list.out,
-              AllOf(HasSubstr("       20        20  tcp://db:5432\n"),
-                    HasSubstr("        1         0  gone \\x1b[2Jx\n"),
-                    HasSubstr(absl::StrCat("--from=", name, ":"))));
+  const std::string name = absl::StrCat(folder(), "/a%3Ab");
+  EXPECT_THAT(Call({"plan", absl::StrCat("--from=", name)}),
+              Ends(0, _,
+                   AllOf(HasSubstr("       20        20  tcp://db:5432\n"),
+                         HasSubstr("        1         0  gone \\x1b[2Jx\n"),
+                         HasSubstr(absl::StrCat("--from=", name, ":")))));
   EXPECT_THAT(
       Call({"plan", absl::StrCat("--from=", name, ":tcp://db:5432")}).out,
       StartsWith("tcp://db:5432: 20 durations"));
@@ -385,11 +343,10 @@ TEST_F(LearnCommandTest, PlanListsTheOperationsIfNoneIsNamed) {
 TEST_F(LearnCommandTest, PlanSaysIfThereAreTooFew) {
   const std::string file =
       Write("durations", absl::StrCat(kHeader, "1\t2\tbuild\t.\n"));
-  const Ended ended = Call({"plan", absl::StrCat("--from=", file)});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out,
-              AllOf(StartsWith("build: 1 duration, 1 of them complete\n"),
-                    HasSubstr("too few to learn from")));
+  EXPECT_THAT(Call({"plan", absl::StrCat("--from=", file)}),
+              Ends(0, _,
+                   AllOf(StartsWith("build: 1 duration, 1 of them complete\n"),
+                         HasSubstr("too few to learn from"))));
 }
 
 // The logs of ten runs, polled every 2 s, in which a target becomes ready after
@@ -412,20 +369,20 @@ std::string LogOfTenRuns(bool one_target) {
 
 TEST_F(LearnCommandTest, PlanTakesDurationsFromALog) {
   const std::string log = LogOfTenRuns(/*one_target=*/true);
-  const Ended ended = Call({"plan", "--from=-:db"}, {.input = log});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, StartsWith("db: 10 durations, 10 of them complete\n"));
+  EXPECT_THAT(
+      Call({"plan", "--from=-:db"}, {.input = log}),
+      Ends(0, _, StartsWith("db: 10 durations, 10 of them complete\n")));
 }
 
 TEST_F(LearnCommandTest, ReportSaysWhatLearnedDelaysWouldHaveSaved) {
   const std::string one = Write("one", LogOfTenRuns(/*one_target=*/true));
-  const Ended ended = Call({"report", one});
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out,
-              AllOf(HasSubstr("\nwith learned delays, a wait would have made "),
-                    HasSubstr(" polls instead of 30.5, and been "),
-                    HasSubstr("(means of 10 waits, "),
-                    HasSubstr("\n  waiter --learn=FILE --poll-cost=")));
+  EXPECT_THAT(
+      Call({"report", one}),
+      Ends(0, _,
+           AllOf(HasSubstr("\nwith learned delays, a wait would have made "),
+                 HasSubstr(" polls instead of 30.5, and been "),
+                 HasSubstr("(means of 10 waits, "),
+                 HasSubstr("\n  waiter --learn=FILE --poll-cost="))));
   const std::string many = Write("many", LogOfTenRuns(/*one_target=*/false));
   EXPECT_THAT(Call({"report", many}).out,
               HasSubstr("\n  waiter --learn=FILE:OPERATION --poll-cost="));

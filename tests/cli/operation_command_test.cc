@@ -21,6 +21,7 @@
 namespace waiter::cli::operation_command_test {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -65,9 +66,7 @@ std::vector<std::string> LinesOf(const SocketServer& server) {
 class OperationCommandTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (WaiterProcess({"http://127.0.0.1:1", "--timeout=0"}).Wait() != 124) {
-      GTEST_SKIP() << "no libcurl here";
-    }
+    if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
   }
 };
 
@@ -81,15 +80,12 @@ TEST_F(OperationCommandTest, StartedOperationIsFollowedToItsResult) {
               {Response("200 OK", R"({"status": "InProgress"})"),
                Response("200 OK", R"({"status": "Succeeded"})")}},
              {"GET /vms/1", {Response("200 OK", R"({"id": "vm-1"})")}}}));
-  WaiterProcess waiter({"operation", "--method=PUT", "--data={}",
-                        "--header=X-Key: k", server.Url("/vms/1"),
-                        "--every=10ms", "--verbose", "--print=.id", "--", "sh",
-                        "-c", "echo program"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(waiter.out(), "vm-1\nprogram\n");
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("InProgress (azure: header Azure-AsyncOperation)"));
+  EXPECT_THAT(
+      Call({"operation", "--method=PUT", "--data={}", "--header=X-Key: k",
+            server.Url("/vms/1"), "--every=10ms", "--verbose", "--print=.id",
+            "--", "sh", "-c", "echo program"}),
+      Ends(0, HasSubstr("InProgress (azure: header Azure-AsyncOperation)"),
+           "vm-1\nprogram\n"));
   EXPECT_THAT(LinesOf(server), ElementsAre("PUT /vms/1", "GET /operations/1",
                                            "GET /operations/1", "GET /vms/1"));
   for (const std::string& head : server.requests()) {
@@ -105,13 +101,11 @@ TEST_F(OperationCommandTest, FailureInTheBodyEndsTheWaitWithItsCodeAndMessage) {
        {"GET /operations/9",
         {Response("200 OK", R"({"status": "Failed", "error": {"code":)"
                             R"( "ExecutionFailure", "message": "busy"}})")}}}));
-  WaiterProcess waiter({"operation", "--method=DELETE", server.Url("/disks/1"),
-                        "--every=10ms", "--timeout=10m"});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("FATAL: HTTP 200: Failed, ExecutionFailure: busy "
-                        "(accepted: HTTP 202)"));
+  EXPECT_THAT(
+      Call({"operation", "--method=DELETE", server.Url("/disks/1"),
+            "--every=10ms", "--timeout=10m"}),
+      Ends(1, HasSubstr("FATAL: HTTP 200: Failed, ExecutionFailure: busy "
+                        "(accepted: HTTP 202)")));
 }
 
 TEST_F(OperationCommandTest, OperationThatRunsIsAdopted) {
@@ -124,11 +118,9 @@ TEST_F(OperationCommandTest, OperationThatRunsIsAdopted) {
                Response("200 OK", R"({"object": "batch", "status":)"
                                   R"( "completed", "output_file_id":)"
                                   R"( "file-1"})")}}}));
-  WaiterProcess waiter({"operation", server.Url("/v1/batches/1"),
-                        "--every=10ms", "--print=.output_file_id"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(waiter.out(), "file-1\n");
+  EXPECT_THAT(Call({"operation", server.Url("/v1/batches/1"), "--every=10ms",
+                    "--print=.output_file_id"}),
+              Ends(0, _, "file-1\n"));
 }
 
 TEST_F(OperationCommandTest, StartThatIsCutOffIsNotRepeated) {
@@ -136,11 +128,9 @@ TEST_F(OperationCommandTest, StartThatIsCutOffIsNotRepeated) {
     connection.ReadRequest();
     connection.Reset();
   });
-  WaiterProcess waiter({"operation", "--data={}", server.Url("/jobs"),
-                        "--every=10ms", "--timeout=10m"});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(), HasSubstr("is not started again"));
+  EXPECT_THAT(Call({"operation", "--data={}", server.Url("/jobs"),
+                    "--every=10ms", "--timeout=10m"}),
+              Ends(1, HasSubstr("is not started again")));
   EXPECT_EQ(server.requests().size(), 1);
 }
 
@@ -149,24 +139,19 @@ TEST_F(OperationCommandTest, StartThatTakesTooLongIsNotRepeated) {
     connection.ReadRequest();
     connection.AwaitClose();
   });
-  WaiterProcess waiter({"operation", "--data={}", server.Url("/jobs"),
-                        "--every=10ms", "--probe-timeout=200ms",
-                        "--timeout=10m"});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("POST got no answer (connected, no answer within"));
+  EXPECT_THAT(
+      Call({"operation", "--data={}", server.Url("/jobs"), "--every=10ms",
+            "--probe-timeout=200ms", "--timeout=10m"}),
+      Ends(1, HasSubstr("POST got no answer (connected, no answer within")));
   EXPECT_EQ(server.requests().size(), 1);
 }
 
 TEST_F(OperationCommandTest, ServerThatIsNotThereIsAwaited) {
   const std::string url =
       absl::StrCat("http://127.0.0.1:", FreePort(AF_INET), "/jobs");
-  WaiterProcess waiter(
-      {"operation", "--data={}", url, "--every=10ms", "--timeout=200ms"});
-
-  EXPECT_EQ(waiter.Wait(), 124);
-  EXPECT_THAT(waiter.err(), HasSubstr("refused"));
+  EXPECT_THAT(
+      Call({"operation", "--data={}", url, "--every=10ms", "--timeout=200ms"}),
+      Ends(124, HasSubstr("refused")));
 }
 
 TEST_F(OperationCommandTest, OtherHostGetsNoCredentialsUnlessTrusted) {
@@ -198,9 +183,8 @@ TEST_F(OperationCommandTest, DialectMayBeTold) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 
   const SocketServer page(Serve({{"GET /", {Response("200 OK", "<html>")}}}));
-  WaiterProcess unknown({"operation", page.Url("/")});
-  EXPECT_EQ(unknown.Wait(), 1);
-  EXPECT_THAT(unknown.err(), HasSubstr("in an unknown dialect"));
+  EXPECT_THAT(Call({"operation", page.Url("/")}),
+              Ends(1, HasSubstr("in an unknown dialect")));
   EXPECT_EQ(
       WaiterProcess({"operation", page.Url("/"), "--dialect=accepted"}).Wait(),
       0);
@@ -216,20 +200,17 @@ TEST_F(OperationCommandTest, ConditionsOfTheUserDecide) {
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
   EXPECT_EQ(server.requests().size(), 2);
 
-  WaiterProcess failed({"operation", server.Url("/7"), "--json=.a==1",
-                        "--fail-json=.shards==3"});
-  EXPECT_EQ(failed.Wait(), 1);
-  EXPECT_THAT(failed.err(), HasSubstr(".shards is 3"));
+  EXPECT_THAT(Call({"operation", server.Url("/7"), "--json=.a==1",
+                    "--fail-json=.shards==3"}),
+              Ends(1, HasSubstr(".shards is 3")));
 }
 
 TEST_F(OperationCommandTest, ResultWithoutTheValueToPrintIsAFailure) {
   const SocketServer server(Serve({{"GET /7", {Response("200 OK", "rows")}}}));
-  WaiterProcess waiter(
-      {"operation", server.Url("/7"), "--dialect=accepted", "--print=.id"});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.out(), IsEmpty());
-  EXPECT_THAT(waiter.err(), HasSubstr("--print finds nothing in its result"));
+  EXPECT_THAT(
+      Call(
+          {"operation", server.Url("/7"), "--dialect=accepted", "--print=.id"}),
+      Ends(1, HasSubstr("--print finds nothing in its result"), IsEmpty()));
 }
 
 TEST(OperationCommandLineTest, WhatHasNoMeaningIsAUsageError) {
@@ -253,9 +234,7 @@ TEST(OperationCommandLineTest, WhatHasNoMeaningIsAUsageError) {
     std::vector<std::string> arguments = {"operation"};
     arguments.insert(arguments.end(), row.arguments.begin(),
                      row.arguments.end());
-    WaiterProcess waiter(arguments);
-    EXPECT_EQ(waiter.Wait(), 2);
-    EXPECT_THAT(waiter.err(), HasSubstr(std::string(row.text)));
+    EXPECT_THAT(Call(arguments), Ends(2, HasSubstr(std::string(row.text))));
   }
 }
 

@@ -154,6 +154,17 @@ int WaiterProcess::Wait() {
 
 void WaiterProcess::Signal(int signal) const { kill(pid_, signal); }
 
+Ended Call(std::vector<std::string> arguments,
+           const WaiterProcess::Options& options) {
+  WaiterProcess process(std::move(arguments), options);
+  const int code = process.Wait();
+  return {code, process.out(), process.err()};
+}
+
+bool HasHttp() {
+  return Call({"http://127.0.0.1:1", "--timeout=0"}).code == 124;
+}
+
 int FreePort(int family) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_storage address = {};

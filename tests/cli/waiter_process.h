@@ -15,9 +15,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gmock/gmock.h"
 
 namespace waiter::cli {
 
@@ -69,8 +72,33 @@ class WaiterProcess {
   std::string err_;
 };
 
+// How a program ended, and what it wrote.
+struct Ended {
+  int code;
+  std::string out;
+  std::string err;
+};
+// Runs the program to its end.
+Ended Call(std::vector<std::string> arguments,
+           const WaiterProcess::Options& options = {});
+
+// Matches the end of a program. `err` and `out` match what it wrote.
+inline testing::Matcher<const Ended&> Ends(
+    int code, const testing::Matcher<std::string>& err = testing::_,
+    const testing::Matcher<std::string>& out = testing::_) {
+  return testing::AllOf(testing::Field("code", &Ended::code, code),
+                        testing::Field("err", &Ended::err, err),
+                        testing::Field("out", &Ended::out, out));
+}
+inline void PrintTo(const Ended& ended, std::ostream* to) {
+  *to << ended.code << "\n" << ended.out << ended.err;
+}
+
 // Returns the path of the `waiter` program.
 std::string WaiterPath();
+
+// Returns whether `waiter` was built with libcurl.
+bool HasHttp();
 
 // Returns a port of 127.0.0.1, or of ::1, on which nothing listens.
 int FreePort(int family);
