@@ -3,9 +3,6 @@
 
 // Runs the `waiter` program with HTTP servers that answer as in public reports.
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,11 +15,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
+#include "tests/support/folder_fixture.h"
 #include "tests/support/socket_server.h"
 
 namespace waiter::cli::http_command_test {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -47,30 +46,145 @@ SocketServer::Serve InTurn(std::vector<std::string> responses) {
   };
 }
 
-class HttpCommandTest : public testing::Test {
+// A wait for a server that answers in turn.
+struct Row {
+  std::string_view claim;
+  std::vector<std::string> responses;
+  std::vector<std::string> flags;
+  int code;
+  int requests;
+  std::string_view message;  // On standard error.
+};
+
+std::vector<Row> Waits() {
+  return {
+      // kubernetes/kubectl#1482, skypilot-org/skypilot#9996, cdap#13476: their
+      // waiters keep polling until the timeout.
+      {"a job that fails ends the wait at once",
+       {Response("200 OK", R"({"status": "RUNNING"})"),
+        Response("200 OK", R"({"status": "FAILED",)"
+                           R"("error": {"message": "disk quota"}})")},
+       {"--every=10ms", "--timeout=10m", "--json=.status==\"SUCCEEDED\"",
+        "--fail-json=.status==\"FAILED\""},
+       1,
+       2,
+       "FATAL: HTTP 200, .status is \"FAILED\": disk quota"},
+      {"a status may mean failed",
+       {Response("410 Gone")},
+       {"--fail-status=410"},
+       1,
+       1,
+       "FATAL: HTTP 410 Gone"},
+      {"a line may mean failed",
+       {Response("200 OK", "a\nerror: disk\n")},
+       {"--body-regex=done", "--fail-body-regex=^error:"},
+       1,
+       1,
+       "body matches /^error:/"},
+      // kubernetes/kubectl#1878: the wait is for the end of a condition,
+      // regardless of the next state.
+      {"--gone waits for the end of a condition",
+       {Response("200 OK", R"({"phase": "Terminating"})"),
+        Response("500 Oops", R"({"phase": "none"})"),
+        Response("200 OK", R"({"phase": "Active"})")},
+       {"--gone", "--every=10ms", "--json=.phase==\"Terminating\""},
+       0,
+       3,
+       ""},
+      // kubernetes/kubernetes#95759: conditions that hold in different answers.
+      {"all conditions must hold in one answer",
+       {Response("200 OK", R"({"a": 1, "b": 0})"),
+        Response("200 OK", R"({"a": 0, "b": 1})"),
+        Response("200 OK", R"({"a": 1, "b": 1})")},
+       {"--every=10ms", "--json=.a==1", "--json=.b==1"},
+       0,
+       3,
+       ""},
+      // hub4j/github-api#220: "failed permanently" and "asked to wait" in one
+      // message.
+      {"a refusal with a delay is throttled",
+       {Response("403 Forbidden", "", "Retry-After: 0.1\r\n"),
+        Response("200 OK")},
+       {"--every=10ms"},
+       0,
+       2,
+       ""},
+      // xllamacpp#155, moneysnake#24.
+      {"a hint that is no time of the server ends no wait",
+       {Response("503 Busy", "",
+                 "Date: Fri, 02 Jan 2048 04:04:05 GMT\r\n"
+                 "Retry-After: Fri, 02 Jan 2048 04:04:05 GMT\r\n"),
+        Response("503 Busy", "", "Retry-After: 99999999999999\r\n"),
+        Response("503 Busy", "",
+                 "Retry-After: Fri, 02 Jan 2048 04:04:05 GMT\r\n"),
+        Response("200 OK")},
+       {"--every=10ms", "--timeout=1m", "--verbose"},
+       0,
+       4,
+       "(ignored Retry-After: 999"},
+      {"the message says which field asked to wait",
+       {Response("404 Not Found", "", "X-Poll-Interval: 60\r\n")},
+       {"--every=10ms", "--timeout=1s"},
+       124,
+       2,
+       "it asked to wait 1m (X-Poll-Interval: 60)"},
+  };
+}
+
+// Returns polls of bodies as servers write them.
+std::vector<Row> Bodies() {
+  const std::string_view up_in_gzip(
+      "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xAB\x56\x2A\x2E\x49\x2C\x29"
+      "\x2D\x56\xB2\x52\x50\x0A\x0D\x50\xAA\x05\x00\x4C\x10\xC0\x93\x10\x00"
+      "\x00\x00",
+      36);
+  const auto poll = [](std::string_view claim, std::string response, int code,
+                       std::string_view message,
+                       std::string_view flag = "--json=.status==\"UP\"") {
+    return Row{claim,
+               {std::move(response)},
+               {std::string(flag), "--timeout=0"},
+               code,
+               1,
+               message};
+  };
+  return {
+      poll("gzip", Response("200 OK", up_in_gzip, "Content-Encoding: gzip\r\n"),
+           0, "ready"),
+      poll("an unknown encoding",
+           Response("200 OK", "x", "Content-Encoding: nonesuch\r\n"), 124,
+           "HTTP 200, body cannot be decoded, Content-Encoding: nonesuch"),
+      poll("a byte order mark",
+           Response("200 OK", "\xEF\xBB\xBF{\"status\": \"UP\"}"), 0, "ready"),
+      poll("UTF-16", Response("200 OK", "\xFF\xFE{"), 124,
+           "the body is in UTF-16"),
+      poll("no body", Response("204 No Content"), 124,
+           "status 204 has no body"),
+      poll("lines of Windows", Response("200 OK", "a\r\nUP\r\n"), 0, "ready",
+           "--body-regex=^UP$"),
+  };
+}
+
+class HttpCommandTest : public FolderFixture {
  protected:
   void SetUp() override {
-    if (WaiterProcess({"http://127.0.0.1:1", "--timeout=0"}).Wait() != 124) {
-      GTEST_SKIP() << "no libcurl here";
-    }
+    if (!HasHttp()) GTEST_SKIP() << "no libcurl here";
   }
 };
 
-// kubernetes/kubectl#1482, skypilot-org/skypilot#9996, cdap#13476: their
-// waiters keep polling until the timeout.
-TEST_F(HttpCommandTest, JobThatFailsEndsTheWaitAtOnce) {
-  SocketServer server(
-      InTurn({Response("200 OK", R"({"status": "RUNNING"})"),
-              Response("200 OK", R"({"status": "FAILED",)"
-                                 R"("error": {"message": "disk quota"}})")}));
-  WaiterProcess waiter({server.Url("/jobs/7"), "--every=10ms", "--timeout=10m",
-                        "--json=.status==\"SUCCEEDED\"",
-                        "--fail-json=.status==\"FAILED\""});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("FATAL: HTTP 200, .status is \"FAILED\": disk quota"));
-  EXPECT_EQ(server.connections(), 2);
+TEST_F(HttpCommandTest, AnswersInTurnDecideHowAWaitEnds) {
+  for (const std::vector<Row>& rows : {Waits(), Bodies()}) {
+    for (const Row& row : rows) {
+      SCOPED_TRACE(row.claim);
+      const SocketServer server(InTurn(row.responses));
+      std::vector<std::string> arguments = row.flags;
+      arguments.push_back(server.Url("/jobs/7"));
+      const Ended ended = Call(arguments);
+      EXPECT_EQ(ended.code, row.code) << ended.err;
+      EXPECT_EQ(server.connections(), row.requests);
+      EXPECT_THAT(ended.err, HasSubstr(std::string(row.message)));
+    }
+  }
 }
 
 // Holds each request but the first for 600 ms.
@@ -96,8 +210,8 @@ TEST_F(HttpCommandTest, HeldRequestIsFollowedByTheNextWithoutADelay) {
 
 TEST_F(HttpCommandTest, LoginsMayComeFromAFile) {
   const SocketServer server(InTurn({Response("200 OK")}));
-  const std::string path = absl::StrCat(testing::TempDir(), "/netrc");
-  std::ofstream(path) << "machine 127.0.0.1 login anna password secret\n";
+  const std::string path =
+      Write("netrc", "machine 127.0.0.1 login anna password secret\n");
   WaiterProcess waiter({server.Url("/"), absl::StrCat("--netrc=", path)});
 
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
@@ -105,27 +219,12 @@ TEST_F(HttpCommandTest, LoginsMayComeFromAFile) {
               ElementsAre(HasSubstr("Authorization: Basic YW5uYTpzZWNyZXQ=")));
 }
 
-TEST_F(HttpCommandTest, StatusOrLineMayMeanFailed) {
-  const SocketServer gone(InTurn({Response("410 Gone")}));
-  WaiterProcess by_status({gone.Url("/"), "--fail-status=410"});
-  EXPECT_EQ(by_status.Wait(), 1);
-  EXPECT_THAT(by_status.err(), HasSubstr("FATAL: HTTP 410 Gone"));
-
-  const SocketServer page(InTurn({Response("200 OK", "a\nerror: disk\n")}));
-  WaiterProcess by_line(
-      {page.Url("/"), "--body-regex=done", "--fail-body-regex=^error:"});
-  EXPECT_EQ(by_line.Wait(), 1);
-  EXPECT_THAT(by_line.err(), HasSubstr("body matches /^error:/"));
-}
-
 TEST_F(HttpCommandTest, FailureMayBeThatOfOneTarget) {
   const SocketServer server(InTurn({Response("200 OK", R"({"a": 1})")}));
-  WaiterProcess waiter({absl::StrCat("one=", server.Url("/1")),
-                        absl::StrCat("two=", server.Url("/2")), "--any",
-                        "--fail-json@one=.a==1", "--print@two=.a"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(waiter.out(), "1\n");
+  EXPECT_THAT(Call({absl::StrCat("one=", server.Url("/1")),
+                    absl::StrCat("two=", server.Url("/2")), "--any",
+                    "--fail-json@one=.a==1", "--print@two=.a"}),
+              Ends(0, _, "1\n"));
 }
 
 TEST_F(HttpCommandTest, ValueOfTheSuccessIsPrintedForScripts) {
@@ -133,116 +232,16 @@ TEST_F(HttpCommandTest, ValueOfTheSuccessIsPrintedForScripts) {
       Response("200 OK", R"({"done": true, "id": "i-0abc"})");
   const SocketServer server(
       InTurn({Response("200 OK", R"({"done": false, "id": "none"})"), done}));
-  WaiterProcess waiter({server.Url("/"), "--every=10ms", "--json=.done==true",
-                        "--print=.id", "--", "sh", "-c", "echo program"});
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(waiter.out(), "i-0abc\nprogram\n");
+  EXPECT_THAT(Call({server.Url("/"), "--every=10ms", "--json=.done==true",
+                    "--print=.id", "--", "sh", "-c", "echo program"}),
+              Ends(0, _, "i-0abc\nprogram\n"));
 
-  WaiterProcess late(
-      {server.Url("/"), "--timeout=0", "--json=.done==false", "--print=.id"});
-  EXPECT_EQ(late.Wait(), 124);
-  EXPECT_THAT(late.out(), IsEmpty());
+  EXPECT_THAT(Call({server.Url("/"), "--timeout=0", "--json=.done==false",
+                    "--print=.id"}),
+              Ends(124, _, IsEmpty()));
 
-  WaiterProcess both({server.Url("/"), "--print=.id", "--progress=json"});
-  EXPECT_EQ(both.Wait(), 2);
-  EXPECT_THAT(both.err(), HasSubstr("--print and --progress=json both write"));
-}
-
-// kubernetes/kubectl#1878: the wait is for the end of a condition, regardless
-// of the next state.
-TEST_F(HttpCommandTest, GoneWaitsForTheEndOfACondition) {
-  SocketServer server(InTurn({Response("200 OK", R"({"phase": "Terminating"})"),
-                              Response("500 Oops", R"({"phase": "none"})"),
-                              Response("200 OK", R"({"phase": "Active"})")}));
-  WaiterProcess waiter({server.Url("/"), "--gone", "--every=10ms",
-                        "--json=.phase==\"Terminating\""});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(server.connections(), 3);
-}
-
-// kubernetes/kubernetes#95759: conditions that hold in different answers.
-TEST_F(HttpCommandTest, AllConditionsMustHoldInOneAnswer) {
-  SocketServer server(InTurn({Response("200 OK", R"({"a": 1, "b": 0})"),
-                              Response("200 OK", R"({"a": 0, "b": 1})"),
-                              Response("200 OK", R"({"a": 1, "b": 1})")}));
-  WaiterProcess waiter(
-      {server.Url("/"), "--every=10ms", "--json=.a==1", "--json=.b==1"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(server.connections(), 3);
-}
-
-// hub4j/github-api#220: "failed permanently" and "asked to wait" in one
-// message.
-TEST_F(HttpCommandTest, RefusalWithADelayIsThrottled) {
-  SocketServer server(
-      InTurn({Response("403 Forbidden", "", "Retry-After: 0.1\r\n"),
-              Response("200 OK")}));
-  WaiterProcess waiter({server.Url("/"), "--every=10ms"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(server.connections(), 2);
-}
-
-// xllamacpp#155, moneysnake#24.
-TEST_F(HttpCommandTest, HintThatIsNoTimeOfTheServerEndsNoWait) {
-  SocketServer server(
-      InTurn({Response("503 Busy", "",
-                       "Date: Fri, 02 Jan 2048 04:04:05 GMT\r\n"
-                       "Retry-After: Fri, 02 Jan 2048 04:04:05 GMT\r\n"),
-              Response("503 Busy", "", "Retry-After: 99999999999999\r\n"),
-              Response("503 Busy", "",
-                       "Retry-After: Fri, 02 Jan 2048 04:04:05 GMT\r\n"),
-              Response("200 OK")}));
-  WaiterProcess waiter(
-      {server.Url("/"), "--every=10ms", "--timeout=1m", "--verbose"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(server.connections(), 4);
-  EXPECT_THAT(waiter.err(), HasSubstr("(ignored Retry-After: 999"));
-}
-
-TEST_F(HttpCommandTest, MessageSaysWhichFieldAskedToWait) {
-  const SocketServer server(
-      InTurn({Response("404 Not Found", "", "X-Poll-Interval: 60\r\n")}));
-  WaiterProcess waiter({server.Url("/"), "--every=10ms", "--timeout=1s"});
-
-  EXPECT_EQ(waiter.Wait(), 124);
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("it asked to wait 1m (X-Poll-Interval: 60)"));
-}
-
-TEST_F(HttpCommandTest, BodyIsReadAsServersWriteIt) {
-  const std::string_view up_in_gzip(
-      "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xAB\x56\x2A\x2E\x49\x2C\x29"
-      "\x2D\x56\xB2\x52\x50\x0A\x0D\x50\xAA\x05\x00\x4C\x10\xC0\x93\x10\x00"
-      "\x00\x00",
-      36);
-  struct Row {
-    std::string response;
-    std::string flag;
-    int code;
-    std::string_view text;
-  };
-  const std::string json = "--json=.status==\"UP\"";
-  const std::vector<Row> rows = {
-      {Response("200 OK", up_in_gzip, "Content-Encoding: gzip\r\n"), json, 0,
-       "ready"},
-      {Response("200 OK", "x", "Content-Encoding: nonesuch\r\n"), json, 124,
-       "HTTP 200, body cannot be decoded, Content-Encoding: nonesuch"},
-      {Response("200 OK", "\xEF\xBB\xBF{\"status\": \"UP\"}"), json, 0,
-       "ready"},
-      {Response("200 OK", "\xFF\xFE{"), json, 124, "the body is in UTF-16"},
-      {Response("204 No Content"), json, 124, "status 204 has no body"},
-      {Response("200 OK", "a\r\nUP\r\n"), "--body-regex=^UP$", 0, "ready"},
-  };
-  for (const Row& row : rows) {
-    const SocketServer server(InTurn({row.response}));
-    WaiterProcess waiter({server.Url("/"), row.flag, "--timeout=0"});
-    EXPECT_EQ(waiter.Wait(), row.code) << waiter.err();
-    EXPECT_THAT(waiter.err(), HasSubstr(std::string(row.text)));
-  }
+  EXPECT_THAT(Call({server.Url("/"), "--print=.id", "--progress=json"}),
+              Ends(2, HasSubstr("--print and --progress=json both write")));
 }
 
 TEST_F(HttpCommandTest, UnchangedAnswerIsNotSentAgain) {
@@ -288,67 +287,45 @@ TEST_F(JqCommandTest, ConditionsOfKubernetesCanBeAskedFor) {
                                  R"("}]}, "metadata": {"name": "web-1"}})"));
   };
   const SocketServer server(InTurn({pod("False"), pod("True")}));
-  WaiterProcess waiter(
-      {server.Url("/"), "--every=10ms",
-       R"(--json=any(.status.conditions[]; .type == "Ready" and .status == "True"))",
-       R"(--fail-json=any(.status.conditions[]; .type == "Failed"))",
-       R"(--print=.metadata | .name + "!")"});
-
-  EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
-  EXPECT_EQ(waiter.out(), "web-1!\n");
+  EXPECT_THAT(
+      Call(
+          {server.Url("/"), "--every=10ms",
+           R"(--json=any(.status.conditions[]; .type == "Ready" and .status == "True"))",
+           R"(--fail-json=any(.status.conditions[]; .type == "Failed"))",
+           R"(--print=.metadata | .name + "!")"}),
+      Ends(0, _, "web-1!\n"));
 }
 
 TEST_F(JqCommandTest, RunawayExpressionEndsTheWaitWithAClearError) {
   const SocketServer server(InTurn({Response("200 OK", "{}")}));
-  WaiterProcess waiter({server.Url("/"), "--json=last(range(infinite))"});
-
-  EXPECT_EQ(waiter.Wait(), 1);
-  EXPECT_THAT(waiter.err(),
-              HasSubstr("last(range(infinite)): takes longer than 1s"));
+  EXPECT_THAT(
+      Call({server.Url("/"), "--json=last(range(infinite))"}),
+      Ends(1, HasSubstr("last(range(infinite)): takes longer than 1s")));
 }
-
-// A file that is removed with the object.
-class SecretFile {
- public:
-  explicit SecretFile(std::string_view text)
-      : path_(absl::StrCat(testing::TempDir(), "/secret")) {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~SecretFile() { std::remove(path_.c_str()); }
-  SecretFile(const SecretFile&) = delete;
-  SecretFile& operator=(const SecretFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
 
 TEST_F(HttpCommandTest, TokenIsSentToItsHostAloneAndNeverPrinted) {
   SocketServer other(InTurn({Response("503 Busy")}));
   SocketServer server(InTurn(
       {Response("302 Found", "",
                 absl::StrCat("Location: ", other.Url("/there"), "\r\n"))}));
-  const SecretFile file("s3cret\n");
-  const std::string log = absl::StrCat(testing::TempDir(), "/run.jsonl");
-  WaiterProcess waiter({server.Url("/"), "--bearer=@" + file.path(),
-                        "--timeout=0", "--verbose", "--log-json=" + log});
+  const std::string file = Write("secret", "s3cret\n");
+  const std::string log = Path("run.jsonl");
+  WaiterProcess waiter({server.Url("/"), "--bearer=@" + file, "--timeout=0",
+                        "--verbose", "--log-json=" + log});
   EXPECT_EQ(waiter.Wait(), 124);
 
   EXPECT_THAT(server.requests().at(0),
               HasSubstr("\r\nAuthorization: Bearer s3cret\r\n"));
   EXPECT_THAT(other.requests().at(0), Not(HasSubstr("s3cret")));
-  std::ifstream lines(log);
-  const std::string logged(std::istreambuf_iterator<char>(lines), {});
-  EXPECT_THAT(logged, AllOf(HasSubstr("503"), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(Read(log), AllOf(HasSubstr("503"), Not(HasSubstr("s3cret"))));
   EXPECT_THAT(absl::StrCat(waiter.err(), waiter.out()),
               Not(HasSubstr("s3cret")));
 }
 
 TEST_F(HttpCommandTest, CredentialsComeFromFilesAndVariables) {
   SocketServer server(InTurn({Response("200 OK")}));
-  const SecretFile file("X-One: 1\r\n\nX-Two: 2");
-  WaiterProcess waiter({server.Url("/"), "--header=@" + file.path(),
+  const std::string file = Write("fields", "X-One: 1\r\n\nX-Two: 2");
+  WaiterProcess waiter({server.Url("/"), "--header=@" + file,
                         "--bearer=env:TOKEN", "--timeout=0"},
                        {.environment = {"TOKEN=s3cret"}});
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
