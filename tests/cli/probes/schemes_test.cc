@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +33,8 @@
 #include "cli/process/process_reaper.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/document.h"
+#include "tests/support/folder_fixture.h"
 #include "tests/support/http_server.h"
 #include "tests/support/run_until.h"
 #include "tests/support/scripted_server.h"
@@ -49,14 +49,8 @@ using ::testing::StartsWith;
 
 std::string* const command_md = new std::string();
 
-std::string ReadAll(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(SchemesTest, DocumentationHasTheTableOfTheRows) {
-  EXPECT_THAT(ReadAll(*command_md), HasSubstr(SchemesTable()))
+  EXPECT_THAT(ReadFile(*command_md), HasSubstr(SchemesTable()))
       << "docs/command.md must have this table";
 }
 
@@ -90,20 +84,8 @@ TEST(SchemesTest, HelpNamesEachSchemeOfTheDocumentation) {
   }
 }
 
-class ProbeOfSchemeTest : public testing::Test {
+class ProbeOfSchemeTest : public FolderFixture {
  protected:
-  ProbeOfSchemeTest()
-      : folder_(absl::StrCat(testing::TempDir(), "/schemes", getpid())) {
-    mkdtemp_ = folder_ + "XXXXXX";
-    folder_ = mkdtemp(mkdtemp_.data());
-  }
-
-  std::string Write(std::string_view name, std::string_view content) const {
-    const std::string path = absl::StrCat(folder_, "/", name);
-    std::ofstream(path) << content;
-    return path;
-  }
-
   Finding Poll(Probe& probe) {
     std::optional<Finding> found;
     probe.Start({}, [&](Finding finding) { found = std::move(finding); });
@@ -131,8 +113,6 @@ class ProbeOfSchemeTest : public testing::Test {
   EventLoop loop_;
   ProcessReaper reaper_{loop_};
   ProbeFactory factory_{loop_, reaper_, {}};
-  std::string mkdtemp_;
-  std::string folder_;
 };
 
 TEST_F(ProbeOfSchemeTest, MqttBrokerIsReadyOnceItAnswersConnect) {
