@@ -14,10 +14,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/probes/probe.h"
 #include "cli/run/run_state.h"
@@ -115,6 +118,30 @@ class PlayedRun {
   }
 
   RunListener& listener_;
+};
+
+// Returns the targets t0, t1, ...
+inline std::vector<std::string> Numbered(int count) {
+  std::vector<std::string> targets;
+  for (int i = 0; i < count; ++i) targets.push_back(absl::StrCat("t", i));
+  return targets;
+}
+
+// A listener that writes to `err`, with the run that it listens to. `args`
+// follow the stream in the listener's constructor.
+template <typename Listener>
+struct Played {
+  template <typename... Args>
+  explicit Played(const std::vector<std::string>& targets, Args... args)
+      : listener(err, args...), run(listener, targets) {}
+
+  std::vector<std::string> Lines() const {
+    return absl::StrSplit(err.str(), '\n', absl::SkipEmpty());
+  }
+
+  std::ostringstream err;
+  Listener listener;
+  PlayedRun run;
 };
 
 }  // namespace waiter::cli

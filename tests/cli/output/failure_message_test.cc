@@ -6,13 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/output/target_hint.h"
 #include "cli/output/target_text.h"
@@ -35,18 +33,10 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-struct Played {
+struct Played : cli::Played<FailureMessage> {
   explicit Played(const std::vector<std::string>& targets,
                   FailureMessage::Extent extent = FailureMessage::Extent::kAll)
-      : message(err, extent), run(message, targets) {}
-
-  std::vector<std::string> Lines() const {
-    return absl::StrSplit(err.str(), '\n', absl::SkipEmpty());
-  }
-
-  std::ostringstream err;
-  FailureMessage message;
-  PlayedRun run;
+      : cli::Played<FailureMessage>(targets, extent) {}
 };
 
 void PlayToDeadline(PlayedRun& run) {
@@ -371,16 +361,15 @@ TEST(TargetHintTest, PollsSuggestWhatToDo) {
 }
 
 TEST(SnapshotTest, SnapshotShowsTheStateOfEachTarget) {
-  std::ostringstream err;
-  Snapshots snapshots(err);
-  PlayedRun run(snapshots, {"db", "web", "later", "file"});
+  cli::Played<Snapshots> played({"db", "web", "later", "file"});
+  PlayedRun& run = played.run;
   run.Start();
   run.Poll(0, 40 * kSecond, {.detail = "refused"}, 5 * kSecond);
   run.LastPoll(3, 40 * kSecond, {.status = PollStatus::kSuccess});
   run.BeginPoll(1, kSecond);
   run.state.elapsed = 42 * kSecond;
   run.Snapshot();
-  EXPECT_EQ(err.str(),
+  EXPECT_EQ(played.err.str(),
             "waiter: 42s of 5m: 1 of 4 ready\n"
             "  db     NOT_READY  poll 1, next 3s  refused\n"
             "  web    STARTING   poll 1 for 41s\n"
@@ -389,13 +378,10 @@ TEST(SnapshotTest, SnapshotShowsTheStateOfEachTarget) {
 }
 
 TEST(SnapshotTest, SnapshotOfAThousandTargetsHasFortyLines) {
-  std::ostringstream err;
-  Snapshots snapshots(err);
-  PlayedRun run(snapshots, std::vector<std::string>(1000, "t"));
-  run.state.timeout = absl::InfiniteDuration();
-  run.Snapshot();
-  const std::vector<std::string> lines =
-      absl::StrSplit(err.str(), '\n', absl::SkipEmpty());
+  cli::Played<Snapshots> played(std::vector<std::string>(1000, "t"));
+  played.run.state.timeout = absl::InfiniteDuration();
+  played.run.Snapshot();
+  const std::vector<std::string> lines = played.Lines();
   EXPECT_THAT(lines, SizeIs(41));
   EXPECT_EQ(lines.front(), "waiter: 0: 0 of 1000 ready");
   EXPECT_EQ(lines.back(), "  ... and 961 more, 0 ready");

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/output/run_log.h"
@@ -19,6 +18,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/first_seed.h"
 #include "tests/support/played_run.h"
+#include "tests/support/status_matchers.h"
 #include "waiter/backoff.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -105,10 +105,9 @@ TEST(JsonProgressTest, LongTextIsCut) {
   played.run.Poll(0, kSecond, {.detail = std::string(1 << 20, 'x')});
   // The cut falls between characters.
   played.run.Poll(0, kSecond, {.detail = std::string(4095, 'x') + "日日"});
-  const absl::StatusOr<RunLog> log = ParseRunLog(played.log, "log");
-  ASSERT_TRUE(log.ok()) << log.status();
-  EXPECT_EQ(log->polls[0].detail, std::string(4096, 'x') + "...");
-  EXPECT_EQ(log->polls[1].detail, std::string(4095, 'x') + "...");
+  const RunLog log = ValueOrFail(ParseRunLog(played.log, "log"));
+  EXPECT_EQ(log.polls[0].detail, std::string(4096, 'x') + "...");
+  EXPECT_EQ(log.polls[1].detail, std::string(4095, 'x') + "...");
 }
 
 std::string AnyText(SplitMix64& gen) {
@@ -160,11 +159,10 @@ TEST(JsonProgressTest, WrittenLogReadsBack) {
     }
     run.Done("deadline", 124, AnyText(gen));
 
-    const absl::StatusOr<RunLog> log = ParseRunLog(played.log, "log");
-    ASSERT_TRUE(log.ok()) << log.status();
-    ASSERT_EQ(log->polls.size(), expected.size());
+    const RunLog log = ValueOrFail(ParseRunLog(played.log, "log"));
+    ASSERT_EQ(log.polls.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      const LoggedPoll& read = log->polls[i];
+      const LoggedPoll& read = log.polls[i];
       EXPECT_EQ(read.target,
                 AsUtf8(run.state.targets[expected[i].target].label));
       EXPECT_EQ(read.attempt, expected[i].attempt);
@@ -174,8 +172,8 @@ TEST(JsonProgressTest, WrittenLogReadsBack) {
       EXPECT_EQ(Microseconds(*read.next), expected[i].next);
       EXPECT_EQ(read.latency, absl::Milliseconds(1));
     }
-    EXPECT_EQ(log->exit_code, 124);
-    EXPECT_EQ(log->reason, "deadline");
+    EXPECT_EQ(log.exit_code, 124);
+    EXPECT_EQ(log.reason, "deadline");
   }
 }
 

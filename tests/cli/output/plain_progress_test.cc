@@ -4,13 +4,11 @@
 #include "cli/output/plain_progress.h"
 
 #include <cstddef>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,19 +28,10 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kSecond = absl::Seconds(1);
 
-// The output, and the run that produces it.
-struct Played {
+struct Played : cli::Played<PlainProgress> {
   explicit Played(const std::vector<std::string>& targets,
                   PlainProgress::Lines lines = PlainProgress::Lines::kChanges)
-      : progress(err, lines), run(progress, targets) {}
-
-  std::vector<std::string> Lines() const {
-    return absl::StrSplit(err.str(), '\n', absl::SkipEmpty());
-  }
-
-  std::ostringstream err;
-  PlainProgress progress;
-  PlayedRun run;
+      : cli::Played<PlainProgress>(targets, lines) {}
 };
 
 TEST(PlainProgressTest, ChangesAndHeartbeatsAreLines) {
@@ -228,12 +217,11 @@ TEST(PlainProgressTest, EndOfTheWaitDropsWithheldChanges) {
 }
 
 TEST(PlainProgressTest, FailureIsAlwaysPrinted) {
-  std::vector<std::string> targets;
-  for (int i = 0; i < 200; ++i) targets.push_back(absl::StrCat("t", i));
-  Played played(targets);
+  Played played(Numbered(200));
   PlayedRun& run = played.run;
   run.Start();
-  for (size_t i = 0; i < targets.size(); ++i) run.Poll(i, kSecond, {});
+  for (size_t i = 0; i < run.state.targets.size(); ++i)
+    run.Poll(i, kSecond, {});
   run.LastPoll(7, kSecond, {.status = PollStatus::kFailed, .detail = "gone"},
                StopReason::kFailed);
   EXPECT_THAT(played.Lines(), SizeIs(1 + 100 + 1));
@@ -256,12 +244,10 @@ TEST(PlainProgressTest, QuietMinuteEndsTheWithholding) {
 }
 
 TEST(PlainProgressTest, ThousandTargetsDoNotFlood) {
-  std::vector<std::string> targets;
-  for (int i = 0; i < 1000; ++i) targets.push_back(absl::StrCat("t", i));
-  Played played(targets);
+  Played played(Numbered(1000));
   PlayedRun& run = played.run;
   run.Start();
-  for (size_t i = 0; i < targets.size(); ++i) {
+  for (size_t i = 0; i < run.state.targets.size(); ++i) {
     run.Poll(i, kSecond, {.detail = std::string(1000, 'x')});
   }
   // The start, 100 lines in a burst, one for each second, and the heartbeat.

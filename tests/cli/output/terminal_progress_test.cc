@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/output/terminal.h"
 #include "gmock/gmock.h"
@@ -55,12 +54,6 @@ struct Played {
   TerminalProgress progress;
   PlayedRun run;
 };
-
-std::vector<std::string> Numbered(int count) {
-  std::vector<std::string> targets;
-  for (int i = 0; i < count; ++i) targets.push_back(absl::StrCat("t", i));
-  return targets;
-}
 
 TEST(TerminalProgressTest, EachTargetHasALineThatIsRedrawn) {
   Played played({"db=tcp://127.0.0.1:5432", "web=http://web/"}, {100, 24});
