@@ -3,23 +3,21 @@
 
 // Runs `waiter durable` with its waits in a file, and workers that are killed.
 
-#include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
+#include "tests/support/folder_fixture.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter::cli {
 namespace {
@@ -28,21 +26,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class DurableFileTest : public testing::Test {
+class DurableFileTest : public FolderFixture {
  protected:
   void SetUp() override {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
     WaiterProcess probe({"durable", "status", Store()});
     if (probe.Wait() == 0) return;
     EXPECT_THAT(probe.err(), HasSubstr("install the package libsqlite3-0"));
     GTEST_SKIP() << probe.err();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  std::string Path(const std::string& name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
   std::string Store() const { return "--store=" + Path("jobs.db"); }
 
   // Runs `waiter durable ACTION --store=... jobs ARGUMENT...` to its end.
@@ -71,18 +63,9 @@ class DurableFileTest : public testing::Test {
     return keys;
   }
 
-  static bool Eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 600; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return false;
-  }
-
  private:
-  const std::string folder_ = absl::StrCat(
-      testing::TempDir(), "/",
-      testing::UnitTest::GetInstance()->current_test_info()->name());
+  // A busy machine may take long.
+  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
 };
 
 TEST_F(DurableFileTest, WaitsOutliveAWorkerThatIsKilled) {
@@ -100,16 +83,13 @@ TEST_F(DurableFileTest, WaitsOutliveAWorkerThatIsKilled) {
   EXPECT_EQ(Durable("add", targets), "0 added, 20 already known\n");
   const auto first = Work("first");
   create(0, 5);
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 5; })) << first->err();
+  ASSERT_EVENTUALLY(Keys().size() == 5) << first->err();
   first->Signal(SIGKILL);
   EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
   create(5, 20);
   const auto second = Work("second");
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 20; }))
-      << Durable("status") << second->err();
-  ASSERT_TRUE(Eventually([&] {
-    return absl::StrContains(Durable("status", {"--json"}), "\"kept\":20");
-  }));
+  ASSERT_EVENTUALLY(Keys().size() == 20) << Durable("status") << second->err();
+  ASSERT_EVENTUALLY(Durable("status", {"--json"}), HasSubstr("\"kept\":20"));
   EXPECT_THAT(Durable("show", {"f7"}), HasSubstr("success"));
   EXPECT_THAT(Durable("check"), HasSubstr("SQLite 3."));
   second->Signal(SIGTERM);
@@ -151,8 +131,7 @@ TEST_F(DurableFileTest, KnownKeyWithAnotherTargetIsAnErrorOrReplaced) {
 TEST_F(DurableFileTest, ForgottenResultCanBeAddedAgain) {
   Durable("add", {"a=pid:1", "b=file:" + Path("none")});
   const auto worker = Work("worker");
-  ASSERT_TRUE(Eventually(
-      [&] { return absl::StrContains(Durable("show", {"a"}), "delivered"); }));
+  ASSERT_EVENTUALLY(Durable("show", {"a"}), HasSubstr("delivered"));
   EXPECT_EQ(Durable("add", {"a=pid:1"}), "0 added, 1 already known\n");
   EXPECT_EQ(Durable("forget", {"a"}), "forgotten  a\n");
   EXPECT_EQ(Durable("forget", {"a"}, 1), "unknown    a\n");
@@ -199,9 +178,7 @@ TEST_F(DurableFileTest, UnknownNameIsAnErrorOfStatusAndAWarningOfWork) {
   EXPECT_TRUE(
       work.ReadUntil("serves jbos, to which no wait was ever added; the space "
                      "also has jobs"));
-  EXPECT_TRUE(Eventually([&] {
-    return absl::StrContains(Durable("status"), "workers          1");
-  }));
+  EXPECT_EVENTUALLY(Durable("status"), HasSubstr("workers          1"));
   work.Signal(SIGTERM);
   EXPECT_EQ(work.Wait(), 0);
   EXPECT_THAT(Durable("status"), HasSubstr("workers          0"));
@@ -211,8 +188,7 @@ TEST_F(DurableFileTest, WorkSaysAndLogsWhatItDoes) {
   Durable("add", {"a=pid:1"});
   WaiterProcess work({"durable", "work", Store(), "jobs", "--verbose",
                       "--log-json=" + Path("log")});
-  ASSERT_TRUE(Eventually(
-      [&] { return absl::StrContains(Durable("show", {"a"}), "delivered"); }));
+  ASSERT_EVENTUALLY(Durable("show", {"a"}), HasSubstr("delivered"));
   work.Signal(SIGTERM);
   EXPECT_EQ(work.Wait(), 0);
   EXPECT_THAT(
