@@ -74,10 +74,9 @@ class BudgetListTest : public testing::Test {
 };
 
 TEST_F(BudgetListTest, EmptyServerHasNone) {
-  const absl::StatusOr<BudgetList> list = List();
-  ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_THAT(list->rates, IsEmpty());
-  EXPECT_THAT(list->quotas, IsEmpty());
+  const BudgetList list = ValueOrFail(List());
+  EXPECT_THAT(list.rates, IsEmpty());
+  EXPECT_THAT(list.quotas, IsEmpty());
 }
 
 TEST_F(BudgetListTest, BudgetsAreListedByNameWithTheirUse) {
@@ -98,22 +97,21 @@ TEST_F(BudgetListTest, BudgetsAreListedByNameWithTheirUse) {
                                  .min_chunk = 10,
                                  .lease = std::chrono::seconds(10)});
 
-  const absl::StatusOr<BudgetList> list = List();
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_THAT(list->rates, ElementsAre(Field(&RateBudget::name, "a.adaptive"),
-                                       Field(&RateBudget::name, "b.fixed")));
-  EXPECT_EQ(list->rates[0].rate, std::nullopt);
-  EXPECT_EQ(list->rates[0].members, 1);
-  EXPECT_EQ(list->rates[0].busy_members, 0);
-  EXPECT_THAT(list->rates[1].rate, Optional(20));
-  EXPECT_EQ(list->rates[1].members, 2);
-  EXPECT_EQ(list->rates[1].busy_members, 1);
-  ASSERT_THAT(list->quotas, ElementsAre(Field(&QuotaBudget::name, "q")));
-  EXPECT_EQ(list->quotas[0].capacity, 100);
-  EXPECT_THAT(list->quotas[0].leased, DoubleNear(grant.held, 1e-6));
-  EXPECT_THAT(list->quotas[0].free + list->quotas[0].leased,
+  const BudgetList list = ValueOrFail(List());
+  ASSERT_THAT(list.rates, ElementsAre(Field(&RateBudget::name, "a.adaptive"),
+                                      Field(&RateBudget::name, "b.fixed")));
+  EXPECT_EQ(list.rates[0].rate, std::nullopt);
+  EXPECT_EQ(list.rates[0].members, 1);
+  EXPECT_EQ(list.rates[0].busy_members, 0);
+  EXPECT_THAT(list.rates[1].rate, Optional(20));
+  EXPECT_EQ(list.rates[1].members, 2);
+  EXPECT_EQ(list.rates[1].busy_members, 1);
+  ASSERT_THAT(list.quotas, ElementsAre(Field(&QuotaBudget::name, "q")));
+  EXPECT_EQ(list.quotas[0].capacity, 100);
+  EXPECT_THAT(list.quotas[0].leased, DoubleNear(grant.held, 1e-6));
+  EXPECT_THAT(list.quotas[0].free + list.quotas[0].leased,
               DoubleNear(95, 1e-6));
-  EXPECT_EQ(list->quotas[0].members, 1);
+  EXPECT_EQ(list.quotas[0].members, 1);
 }
 
 TEST_F(BudgetListTest, PollsPerSecondAreThoseOfLate) {
@@ -136,9 +134,8 @@ TEST_F(BudgetListTest, ManyKeysAreReadToTheEnd) {
   server_->Run({"EVAL",
                 "for i = 1, 5000 do redis.call('SET', KEYS[1] .. i, 1) end",
                 "1", "waiter:other:{"});
-  const absl::StatusOr<BudgetList> list = List();
-  ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_THAT(list->rates, ElementsAre(Field(&RateBudget::name, "api")));
+  const BudgetList list = ValueOrFail(List());
+  EXPECT_THAT(list.rates, ElementsAre(Field(&RateBudget::name, "api")));
 }
 
 TEST_F(BudgetListTest, KeysOfOthersAreNoBudgetsOrHaveAnError) {
@@ -146,10 +143,9 @@ TEST_F(BudgetListTest, KeysOfOthersAreNoBudgetsOrHaveAnError) {
   server_->Run({"SET", "waiter:rate:{no name}", "x"});
   server_->Run({"SET", "waiter:rate:{}", "x"});
   server_->Run({"SET", "waiter:rate:{a}:more", "x"});
-  const absl::StatusOr<BudgetList> list = List();
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_THAT(list->rates, ElementsAre(Field(&RateBudget::name, "text")));
-  EXPECT_THAT(list->rates[0].error.message(), HasSubstr("WRONGTYPE"));
+  const BudgetList list = ValueOrFail(List());
+  ASSERT_THAT(list.rates, ElementsAre(Field(&RateBudget::name, "text")));
+  EXPECT_THAT(list.rates[0].error.message(), HasSubstr("WRONGTYPE"));
 }
 
 TEST_F(BudgetListTest, ServerThatIsGoneIsAnError) {

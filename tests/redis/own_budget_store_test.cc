@@ -100,6 +100,43 @@ class OwnStoreTest : public testing::Test {
     store_->answer_after = after;
   }
 
+  // Makes a budget again and again, which goes in the callback of a request, in
+  // a timer, or as the last one that refers to the store.
+  template <typename Make>
+  void ExpectMayGo(const Make& make) {
+    for (const std::string_view when :
+         {"before", "after", "timer", "destroy"}) {
+      for (const bool fails : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(when, fails ? ", fails" : ""));
+        store_ = std::make_shared<OwnBudgetStore>(clock_);
+        if (fails) Fail(absl::StatusCode::kUnavailable, absl::Milliseconds(1));
+        decltype(make()) budget;
+        const auto drop = [&] { budget = nullptr; };
+        if (when == "before") store_->before_answer = drop;
+        if (when == "after") store_->after_answer = drop;
+        budget = make();
+        if (when == "timer") store_->RunAt(now() + milliseconds(2), drop);
+        const std::weak_ptr<OwnBudgetStore> store = store_;
+        if (when == "destroy") {
+          // The budget has the last reference to the store.
+          store_->after_answer = nullptr;
+          store_ = nullptr;
+          clock_.CallAt(clock_.Elapsed() + absl::Microseconds(500), drop);
+        }
+
+        clock_.AdvanceTime(absl::Minutes(1));
+
+        EXPECT_EQ(budget, nullptr);
+        if (store_ != nullptr && !store_->quotas.empty()) {
+          EXPECT_TRUE(store_->quotas.back().member.leaves);
+        }
+        store_ = nullptr;
+        clock_.AdvanceTime(absl::Minutes(2));
+        EXPECT_TRUE(store.expired());
+      }
+    }
+  }
+
   SimulatedClock clock_{SimulatedClock::Mode::kManual};
   std::shared_ptr<OwnBudgetStore> store_ =
       std::make_shared<OwnBudgetStore>(clock_);
@@ -270,33 +307,7 @@ TEST_F(OwnStoreLimiterTest, LeavingIsTheLastRequest) {
 }
 
 TEST_F(OwnStoreLimiterTest, LimiterMayGoInsideOfACallbackOrATimer) {
-  for (const std::string_view when : {"before", "after", "timer", "destroy"}) {
-    for (const bool fails : {false, true}) {
-      SCOPED_TRACE(std::string(when));
-      store_ = std::make_shared<OwnBudgetStore>(clock_);
-      if (fails) Fail(absl::StatusCode::kUnavailable, absl::Milliseconds(1));
-      std::shared_ptr<SharedRateLimiter> limiter;
-      const auto drop = [&] { limiter = nullptr; };
-      if (when == "before") store_->before_answer = drop;
-      if (when == "after") store_->after_answer = drop;
-      limiter = MakeLimiter();
-      if (when == "timer") store_->RunAt(now() + milliseconds(2), drop);
-      const std::weak_ptr<OwnBudgetStore> store = store_;
-      if (when == "destroy") {
-        // The limiter has the last reference to the store.
-        store_->after_answer = nullptr;
-        store_ = nullptr;
-        clock_.CallAt(clock_.Elapsed() + absl::Microseconds(500), drop);
-      }
-
-      clock_.AdvanceTime(absl::Minutes(1));
-
-      EXPECT_EQ(limiter, nullptr);
-      store_ = nullptr;
-      clock_.AdvanceTime(absl::Minutes(2));
-      EXPECT_TRUE(store.expired());
-    }
-  }
+  ExpectMayGo([this] { return MakeLimiter(); });
 }
 
 struct OddGrant {
@@ -305,44 +316,33 @@ struct OddGrant {
 };
 
 std::vector<OddGrant> OddGrants() {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr nanoseconds kLast = nanoseconds::max();
+  constexpr nanoseconds kFirst = nanoseconds::min();
+  constexpr milliseconds kSoon(250);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   return {
       {"default", {}},
-      {"no slot", {.ask_again = milliseconds(250)}},
-      {"never again", {.granted = 1, .ask_again = nanoseconds::max()}},
+      {"no slot", {.ask_again = kSoon}},
+      {"never again", {.granted = 1, .ask_again = kLast}},
       {"again before", {.granted = 1, .ask_again = -hours(1)}},
-      {"lowest again", {.granted = 1, .ask_again = nanoseconds::min()}},
-      {"negative", {.granted = -5, .ask_again = milliseconds(250)}},
+      {"lowest again", {.granted = 1, .ask_again = kFirst}},
+      {"negative", {.granted = -5, .ask_again = kSoon}},
       {"most",
-       {.granted = std::numeric_limits<int64_t>::max(),
-        .interval = milliseconds(1),
-        .ask_again = milliseconds(250)}},
-      {"late",
-       {.granted = 1,
-        .first_in = nanoseconds::max(),
-        .ask_again = milliseconds(250)}},
-      {"early",
-       {.granted = 1,
-        .first_in = nanoseconds::min(),
-        .ask_again = milliseconds(250)}},
-      {"far apart",
-       {.granted = 100,
-        .interval = nanoseconds::max(),
-        .ask_again = milliseconds(250)}},
+       {.granted = kMost, .interval = milliseconds(1), .ask_again = kSoon}},
+      {"late", {.granted = 1, .first_in = kLast, .ask_again = kSoon}},
+      {"early", {.granted = 1, .first_in = kFirst, .ask_again = kSoon}},
+      {"far apart", {.granted = 100, .interval = kLast, .ask_again = kSoon}},
       {"backwards",
-       {.granted = 100,
-        .interval = -milliseconds(1),
-        .ask_again = milliseconds(250)}},
-      {"no rate", {.granted = 1, .rate = 0, .ask_again = milliseconds(250)}},
-      {"odd rate", {.granted = 1, .rate = nan, .ask_again = milliseconds(250)}},
-      {"any rate",
-       {.granted = 1, .rate = infinity, .ask_again = milliseconds(250)}},
-      {"below", {.granted = 1, .rate = -1, .ask_again = milliseconds(250)}},
-      {"no members",
-       {.granted = 1, .members = 0, .ask_again = milliseconds(250)}},
+       {.granted = 100, .interval = -milliseconds(1), .ask_again = kSoon}},
+      {"no rate", {.granted = 1, .rate = 0, .ask_again = kSoon}},
+      {"odd rate", {.granted = 1, .rate = nan, .ask_again = kSoon}},
+      {"any rate", {.granted = 1, .rate = infinity, .ask_again = kSoon}},
+      {"below", {.granted = 1, .rate = -1, .ask_again = kSoon}},
+      {"no members", {.granted = 1, .members = 0, .ask_again = kSoon}},
       {"fewer than no members",
-       {.granted = 1, .members = -3, .ask_again = milliseconds(250)}},
+       {.granted = 1, .members = -3, .ask_again = kSoon}},
   };
 }
 
@@ -606,34 +606,7 @@ TEST_F(OwnStoreQuotaTest, EveryErrorMeansLocalAndIsToldAndPasses) {
 }
 
 TEST_F(OwnStoreQuotaTest, QuotaMayGoInsideOfACallbackOrATimer) {
-  for (const std::string_view when : {"before", "after", "timer", "destroy"}) {
-    for (const bool fails : {false, true}) {
-      SCOPED_TRACE(std::string(when));
-      store_ = std::make_shared<OwnBudgetStore>(clock_);
-      if (fails) Fail(absl::StatusCode::kUnavailable, absl::Milliseconds(1));
-      std::shared_ptr<RetryQuota> quota;
-      const auto drop = [&] { quota = nullptr; };
-      if (when == "before") store_->before_answer = drop;
-      if (when == "after") store_->after_answer = drop;
-      quota = MakeQuota()->quota();
-      if (when == "timer") store_->RunAt(now() + milliseconds(2), drop);
-      const std::weak_ptr<OwnBudgetStore> store = store_;
-      if (when == "destroy") {
-        store_ = nullptr;
-        clock_.CallAt(clock_.Elapsed() + absl::Microseconds(500), drop);
-      }
-
-      clock_.AdvanceTime(absl::Minutes(1));
-
-      EXPECT_EQ(quota, nullptr);
-      if (store_ != nullptr) {
-        EXPECT_TRUE(store_->quotas.back().member.leaves);
-      }
-      store_ = nullptr;
-      clock_.AdvanceTime(absl::Minutes(2));
-      EXPECT_TRUE(store.expired());
-    }
-  }
+  ExpectMayGo([this] { return MakeQuota()->quota(); });
 }
 
 TEST_F(OwnStoreQuotaTest, OddGrantsNeitherSpinNorStopForEver) {

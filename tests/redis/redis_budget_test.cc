@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -33,21 +32,13 @@
 #include "waiter/poll.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-// Returns whether `condition` came true within 30 s.
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
 
 class RedisBudgetTest : public testing::Test {
  protected:
@@ -100,6 +91,11 @@ class RedisBudgetTest : public testing::Test {
   std::unique_ptr<RedisServer> server_;
   std::mutex mutex_;
   std::vector<MonotonicTime> polls_;
+
+  // The first poll after a change tells its time.
+  const ScopedEventuallyDefaults patience_{
+      {.timeout = absl::Seconds(30),
+       .backoff = {.max_delay = absl::Milliseconds(20)}}};
 };
 
 bool IsIn(const SharedRateLimiter& limiter, SharedBudgetMode mode) {
@@ -117,10 +113,9 @@ TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
   std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
   for (int i = 0; i < 4; ++i) limiters.push_back(MakeLimiter(options));
   for (const auto& limiter : limiters) {
-    ASSERT_TRUE(Eventually([&] {
-      return IsIn(*limiter, SharedBudgetMode::kShared) &&
-             limiter->State().members == 4;
-    })) << limiter->State().last_error;
+    ASSERT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared) &&
+                      limiter->State().members == 4)
+        << limiter->State().last_error;
   }
   const MonotonicTime start = GetRealClock().MonotonicNow();
   {
@@ -144,11 +139,9 @@ TEST_F(RedisBudgetTest, MembersShareTheRateOfOneServer) {
 
 TEST_F(RedisBudgetTest, KilledServerMeansLocalUntilItIsBack) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  ASSERT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared));
   server_->Kill();
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+  ASSERT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kLocal));
   EXPECT_THAT(limiter->State().last_error,
               StatusIs(absl::StatusCode::kUnavailable));
   const MonotonicTime start = GetRealClock().MonotonicNow();
@@ -156,8 +149,7 @@ TEST_F(RedisBudgetTest, KilledServerMeansLocalUntilItIsBack) {
   EXPECT_NEAR(static_cast<double>(polls_.size()), 100, 10);
 
   server_->Start();
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  EXPECT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared));
 }
 
 TEST_F(RedisBudgetTest, StoppedServerMeansLocalUntilItGoesOn) {
@@ -168,21 +160,17 @@ TEST_F(RedisBudgetTest, StoppedServerMeansLocalUntilItGoesOn) {
     const auto limiter =
         *SharedRateLimiter::Make(store, {.name = "api", .rate = 50});
     const auto quota = *SharedRetryQuota::Make(store, {.name = "api"});
-    ASSERT_TRUE(Eventually(
-        [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+    ASSERT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
     server_->Pause();
-    EXPECT_TRUE(Eventually(
-        [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+    EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kLocal, *limiter, *quota));
     server_->Resume();
-    EXPECT_TRUE(Eventually(
-        [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+    EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
   }
 }
 
 TEST_F(RedisBudgetTest, FlushedScriptsAndKilledConnectionsChangeNothing) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 100});
-  ASSERT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+  ASSERT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared));
   const MonotonicTime start = GetRealClock().MonotonicNow();
   JoiningThread polls = Poll(limiter, start + std::chrono::seconds(3));
   for (int i = 0; i < 10; ++i) {
@@ -199,20 +187,17 @@ TEST_F(RedisBudgetTest, FlushedScriptsAndKilledConnectionsChangeNothing) {
 TEST_F(RedisBudgetTest, FullServerIsAClearErrorAndMeansLocal) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 50});
   const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
-  ASSERT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  ASSERT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
   server_->Run({"CONFIG", "SET", "maxmemory", "1"});
   // An idle member sends a request every 5 s.
-  EXPECT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kLocal, *limiter, *quota));
   for (const absl::Status& error :
        {limiter->State().last_error, quota->State().last_error}) {
     EXPECT_THAT(error, StatusIs(absl::StatusCode::kResourceExhausted,
                                 HasSubstr("OOM")));
   }
   server_->Run({"CONFIG", "SET", "maxmemory", "0"});
-  EXPECT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
 }
 
 TEST_F(RedisBudgetTest, KeyOfAnotherTypeIsAClearErrorAndMeansLocal) {
@@ -222,15 +207,13 @@ TEST_F(RedisBudgetTest, KeyOfAnotherTypeIsAClearErrorAndMeansLocal) {
     SCOPED_TRACE(key);
     server_->Run({"SET", key, "text"});
     const auto limiter = MakeLimiter({.name = "api", .rate = 50});
-    EXPECT_TRUE(
-        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+    EXPECT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kLocal));
     EXPECT_THAT(limiter->State().last_error,
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("WRONGTYPE")));
     EXPECT_EQ(limiter->State().rate, 50);
     server_->Run({"DEL", key});
-    EXPECT_TRUE(
-        Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kShared); }));
+    EXPECT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared));
   }
 }
 
@@ -242,15 +225,13 @@ TEST_F(RedisBudgetTest, KeyOfAQuotaOfAnotherTypeIsAClearErrorAndMeansLocal) {
     server_->Run({"FLUSHALL"});
     server_->Run({"SET", key, "text"});
     const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
-    EXPECT_TRUE(Eventually(
-        [&] { return quota->State().mode == SharedBudgetMode::kLocal; }));
+    EXPECT_EVENTUALLY(quota->State().mode == SharedBudgetMode::kLocal);
     EXPECT_THAT(quota->State().last_error,
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("WRONGTYPE")));
     EXPECT_EQ(quota->State().available, 500);
     server_->Run({"DEL", key});
-    EXPECT_TRUE(Eventually(
-        [&] { return quota->State().mode == SharedBudgetMode::kShared; }));
+    EXPECT_EVENTUALLY(quota->State().mode == SharedBudgetMode::kShared);
   }
 }
 
@@ -258,8 +239,7 @@ TEST_F(RedisBudgetTest, WrongPasswordIsAClearErrorAndMeansLocal) {
   server_->Run({"CONFIG", "SET", "requirepass", "right"});
   const auto limiter = *SharedRateLimiter::Make(MakeStore(":wrong@"),
                                                 {.name = "api", .rate = 50});
-  EXPECT_TRUE(
-      Eventually([&] { return IsIn(*limiter, SharedBudgetMode::kLocal); }));
+  EXPECT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kLocal));
   EXPECT_THAT(
       limiter->State().last_error,
       StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("WRONGPASS")));
@@ -268,19 +248,16 @@ TEST_F(RedisBudgetTest, WrongPasswordIsAClearErrorAndMeansLocal) {
 TEST_F(RedisBudgetTest, ReplicaIsAClearErrorAndMeansLocal) {
   const auto limiter = MakeLimiter({.name = "api", .rate = 50});
   const auto quota = *SharedRetryQuota::Make(MakeStore(), {.name = "api"});
-  ASSERT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  ASSERT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
   server_->Run({"REPLICAOF", "127.0.0.1", "1"});
-  EXPECT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kLocal, *limiter, *quota); }));
+  EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kLocal, *limiter, *quota));
   for (const absl::Status& error :
        {limiter->State().last_error, quota->State().last_error}) {
     EXPECT_THAT(error,
                 StatusIs(absl::StatusCode::kAborted, HasSubstr("READONLY")));
   }
   server_->Run({"REPLICAOF", "NO", "ONE"});
-  EXPECT_TRUE(Eventually(
-      [&] { return AreIn(SharedBudgetMode::kShared, *limiter, *quota); }));
+  EXPECT_EVENTUALLY(AreIn(SharedBudgetMode::kShared, *limiter, *quota));
 }
 
 TEST_F(RedisBudgetTest, LeavingIsSentWhenAProcessEnds) {
@@ -289,16 +266,12 @@ TEST_F(RedisBudgetTest, LeavingIsSentWhenAProcessEnds) {
     const auto limiter =
         *SharedRateLimiter::Make(store, {.name = "api", .rate = 50});
     const auto quota = *SharedRetryQuota::Make(store, {.name = "api"});
-    ASSERT_TRUE(Eventually([&] {
-      return IsIn(*limiter, SharedBudgetMode::kShared) &&
-             quota->State().mode == SharedBudgetMode::kShared;
-    }));
+    ASSERT_EVENTUALLY(IsIn(*limiter, SharedBudgetMode::kShared) &&
+                      quota->State().mode == SharedBudgetMode::kShared);
     EXPECT_EQ(server_->Run({"ZCARD", "waiter:rate:{api}:seen"}), "1");
   }
-  EXPECT_TRUE(Eventually([&] {
-    return server_->Run({"ZCARD", "waiter:rate:{api}:seen"}) == "0" &&
-           server_->Run({"HLEN", "waiter:quota:{api}:held"}) == "0";
-  }));
+  EXPECT_EVENTUALLY(server_->Run({"ZCARD", "waiter:rate:{api}:seen"}) == "0" &&
+                    server_->Run({"HLEN", "waiter:quota:{api}:held"}) == "0");
   EXPECT_EQ(server_->Run({"HGET", "waiter:quota:{api}", "level"}), "500");
 }
 
@@ -310,8 +283,7 @@ TEST_F(RedisBudgetTest, QuotaIsSpentTogether) {
     quotas.push_back(*SharedRetryQuota::Make(MakeStore(), options));
   }
   for (const auto& quota : quotas) {
-    ASSERT_TRUE(Eventually(
-        [&] { return quota->State().mode == SharedBudgetMode::kShared; }));
+    ASSERT_EVENTUALLY(quota->State().mode == SharedBudgetMode::kShared);
   }
   int retries = 0;
   for (int i = 0; i < 600; ++i) {
@@ -373,7 +345,7 @@ TEST_F(RedisBudgetTest, BudgetsMayGoWithTheLastOfTheClient) {
     std::this_thread::sleep_for(std::chrono::milliseconds(i));
     limiter = nullptr;
     quota = nullptr;
-    EXPECT_TRUE(Eventually([&] { return left.expired(); }));
+    EXPECT_EVENTUALLY(left.expired());
   }
 }
 
@@ -397,7 +369,7 @@ TEST_F(RedisBudgetTest, KeysAreThoseOfTheHeaderAndMayBeDeletedAtAnyTime) {
       shared->quota()->Acquire(QuotaUse::kThrottled, now, token);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    ASSERT_TRUE(Eventually(is_shared));
+    ASSERT_EVENTUALLY(is_shared());
     const std::vector<std::string> keys = absl::StrSplit(
         server_->Run({"--raw", "KEYS", "*"}), '\n', absl::SkipEmpty());
     for (const std::string& key : keys) {

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -36,6 +35,7 @@
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter {
 namespace {
@@ -139,18 +139,16 @@ TEST_F(RedisClientTest, ScriptsRunAndTheirRepliesAreValues) {
   const RedisServer server;
   const auto client = MakeClient(server.Url());
 
-  const absl::StatusOr<RedisReply> sum = Call(*client, add_);
-  ASSERT_TRUE(sum.ok()) << sum.status();
-  EXPECT_EQ(sum->type, RedisReply::Type::kInteger);
-  EXPECT_EQ(sum->integer, 7);
+  const RedisReply sum = ValueOrFail(Call(*client, add_));
+  EXPECT_EQ(sum.type, RedisReply::Type::kInteger);
+  EXPECT_EQ(sum.integer, 7);
 
-  const absl::StatusOr<RedisReply> list =
-      Call(*client, RedisScript("return {1, 'a', {false, KEYS[1]}}"));
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->elements.size(), 3);
-  EXPECT_EQ(list->elements[1].text, "a");
-  EXPECT_EQ(list->elements[2].elements[0].type, RedisReply::Type::kNil);
-  EXPECT_EQ(list->elements[2].elements[1].text, "key");
+  const RedisReply list = ValueOrFail(
+      Call(*client, RedisScript("return {1, 'a', {false, KEYS[1]}}")));
+  ASSERT_EQ(list.elements.size(), 3);
+  EXPECT_EQ(list.elements[1].text, "a");
+  EXPECT_EQ(list.elements[2].elements[0].type, RedisReply::Type::kNil);
+  EXPECT_EQ(list.elements[2].elements[1].text, "key");
 
   const RedisClientState state = client->State();
   EXPECT_TRUE(state.connected);
@@ -405,9 +403,7 @@ TEST_F(RedisClientTest, ChildOfAForkExitsAndLeavesTheConnectionAlone) {
   }
   ends = true;
   user.join();
-  const absl::StatusOr<RedisReply> sum = Call(*client, add_);
-  ASSERT_TRUE(sum.ok()) << sum.status();
-  EXPECT_EQ(sum->integer, 14);
+  EXPECT_EQ(ValueOrFail(Call(*client, add_)).integer, 14);
   client = nullptr;
 }
 
@@ -426,15 +422,6 @@ TEST(RedisClientUrlTest, ErrorsOfUrlAndOptionsNameTheFieldAndNoSecret) {
                "call_timeout is 1h; it must be within [10ms, 1min]"));
 }
 
-// Returns whether `condition` came true within 30 s.
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
-
 // Clients that have a connection to one server.
 class ConnectedRedisTest : public RedisClientTest {
  protected:
@@ -445,7 +432,7 @@ class ConnectedRedisTest : public RedisClientTest {
 
   std::shared_ptr<RedisClient> Connected(RedisClientOptions options = {}) {
     auto client = MakeClient(server_->Url(), options);
-    EXPECT_TRUE(Eventually([&] { return client->State().connected; }));
+    EXPECT_EVENTUALLY(client->State().connected);
     return client;
   }
   static Reply Run(RedisClient& client, const std::string& lua,
@@ -457,6 +444,8 @@ class ConnectedRedisTest : public RedisClientTest {
     return replies.Take();
   }
 
+  // A busy machine may take long.
+  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
   std::optional<RedisServer> server_;
 };
 
@@ -566,7 +555,7 @@ TEST_F(ConnectedRedisTest, ClientMayGoInEveryFunctionThatItCalls) {
     });
     client = nullptr;
     EXPECT_EQ(gone.get_future().get().ok(), answers);
-    EXPECT_TRUE(Eventually([&] { return left.expired(); }));
+    EXPECT_EVENTUALLY(left.expired());
     if (!answers) server_->Start();
   }
   // The client is destroyed in a timer, while calls are in progress.
@@ -637,12 +626,12 @@ TEST_F(ConnectedRedisTest, StateIsThatOfTheConnection) {
   client->Call(RedisScript("#!lua\nreturn 1"), {}, {}, [](const Reply&) {});
   EXPECT_EQ(client->State().pending, 1);
   server_->Resume();
-  EXPECT_TRUE(Eventually([&] { return client->State().pending == 0; }));
+  EXPECT_EVENTUALLY(client->State().pending == 0);
   server_->Kill();
-  EXPECT_TRUE(Eventually([&] { return !client->State().connected; }));
-  EXPECT_TRUE(Eventually([&] { return !client->State().error.ok(); }));
+  EXPECT_EVENTUALLY(!client->State().connected);
+  EXPECT_EVENTUALLY(!client->State().error.ok());
   server_->Start();
-  EXPECT_TRUE(Eventually([&] { return client->State().connected; }));
+  EXPECT_EVENTUALLY(client->State().connected);
   EXPECT_TRUE(client->State().error.ok());
   EXPECT_EQ(client->State().connections, 2);
 }

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -15,7 +14,6 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +30,7 @@
 #include "waiter/clock.h"
 #include "waiter/redis/client.h"
 #include "waiter/stop_token.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter::redis_cluster_test {
 namespace {
@@ -47,15 +46,6 @@ using Command = FakeRedisCluster::Command;
 
 // "foo" has slot 12182, and "bar" has slot 5061.
 constexpr int kFoo = 12182;
-
-// Returns whether `condition` came true within 30 s.
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 3000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 // The real clock, plus an offset that a test sets.
 class LeapingClock final : public Clock {
@@ -108,6 +98,8 @@ class RedisClusterTest : public testing::Test {
 
   const RedisScript script_{"#!lua\nreturn 1"};
   FakeRedisCluster cluster_;
+  // A busy machine may take long.
+  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
 };
 
 TEST_F(RedisClusterTest, CallGoesToTheNodeOfItsSlot) {
@@ -145,7 +137,7 @@ TEST_F(RedisClusterTest, MovedCallGoesToTheOtherNodeAndLaterOnesAtOnce) {
   EXPECT_THAT(cluster_.Log("c:3"), ElementsAre("EVAL foo", "EVALSHA foo"));
   EXPECT_EQ(client->State().moved, 1);
   // The client asks for the slots, because others may also have moved.
-  EXPECT_TRUE(Eventually([&] { return client->State().refreshes >= 2; }));
+  EXPECT_EVENTUALLY(client->State().refreshes >= 2);
 }
 
 TEST_F(RedisClusterTest, RefreshAfterMovedMovesTheOtherSlotsToo) {
@@ -157,10 +149,10 @@ TEST_F(RedisClusterTest, RefreshAfterMovedMovesTheOtherSlotsToo) {
   cluster_.AddNode("c:3");
   const auto client = Make();
   EXPECT_EQ(Call(*client, "b")->integer, 1);
-  EXPECT_TRUE(Eventually([&] { return client->State().refreshes == 1; }));
+  EXPECT_EVENTUALLY(client->State().refreshes == 1);
   cluster_.SetRange(8192, 16383, "c:3");
   EXPECT_TRUE(Call(*client, "foo").ok());
-  EXPECT_TRUE(Eventually([&] { return client->State().refreshes >= 2; }));
+  EXPECT_EVENTUALLY(client->State().refreshes >= 2);
   EXPECT_TRUE(Call(*client, "k1").ok());
   EXPECT_THAT(cluster_.Log("c:3"), ElementsAre("EVAL foo", "EVALSHA k1"));
 }
@@ -190,9 +182,7 @@ TEST_F(RedisClusterTest, AskedCallFollowsAskingAndTheSlotStays) {
   });
   const auto client = Make();
   for (int i = 0; i < 2; ++i) {
-    const absl::StatusOr<RedisReply> reply = Call(*client, "foo");
-    ASSERT_TRUE(reply.ok()) << reply.status();
-    EXPECT_EQ(reply->integer, 3);
+    EXPECT_EQ(ValueOrFail(Call(*client, "foo")).integer, 3);
   }
   // A hash that the server forgot costs another ASKING with the text.
   EXPECT_THAT(cluster_.Log("c:3"),
@@ -277,10 +267,9 @@ TEST_F(RedisClusterTest, NodeThatVanishesIsUnknownOnceAndThenReplaced) {
   EXPECT_THAT(cluster_.Log("c:3"), IsEmpty());
   // The replica takes over later.
   const int64_t before = client->State().refreshes;
-  EXPECT_TRUE(
-      Eventually([&] { return client->State().refreshes > before + 1; }));
+  EXPECT_EVENTUALLY(client->State().refreshes > before + 1);
   cluster_.SetRange(8192, 16383, "c:3");
-  EXPECT_TRUE(Eventually([&] { return Call(*client, "foo").ok(); }));
+  EXPECT_EVENTUALLY(Call(*client, "foo").ok());
   EXPECT_THAT(cluster_.Log("c:3"), ElementsAre("EVAL foo"));
   EXPECT_TRUE(Call(*client, "bar").ok());
 }
@@ -298,12 +287,11 @@ TEST_F(RedisClusterTest,
     return FakeRedisCluster::Error("MOVED 12182 a:1");
   });
   ASSERT_TRUE(Call(*client, "foo").ok());
-  EXPECT_TRUE(Eventually([&] { return client->State().refreshes >= 2; }));
+  EXPECT_EVENTUALLY(client->State().refreshes >= 2);
   EXPECT_EQ(client->State().nodes.count("b:2"), 1);
   clock.Leap(11);
   ASSERT_TRUE(Call(*client, "foo").ok());
-  EXPECT_TRUE(
-      Eventually([&] { return !client->State().nodes.contains("b:2"); }));
+  EXPECT_EVENTUALLY(!client->State().nodes.contains("b:2"));
   EXPECT_EQ(client->State().nodes.count("a:1"), 1);
 }
 
@@ -328,7 +316,7 @@ TEST_F(RedisClusterTest, WithoutAnySeedCallsFailAtOnceUntilOneIsThere) {
   EXPECT_FALSE(client->State().error.ok());
   EXPECT_EQ(client->State().slots, 0);
   AddTwoNodes();
-  EXPECT_TRUE(Eventually([&] { return Call(*client, "foo").ok(); }));
+  EXPECT_EVENTUALLY(Call(*client, "foo").ok());
   EXPECT_TRUE(client->State().error.ok());
 }
 
@@ -337,7 +325,7 @@ TEST_F(RedisClusterTest, SeedThatHangsDelaysTheSlotsForOneTimeout) {
   cluster_.set_slots("a:1", FakeRedisCluster::Hang());
   const auto client = Make({.call_timeout = absl::Milliseconds(300)},
                            {"redis://a:1", "redis://b:2"});
-  EXPECT_TRUE(Eventually([&] { return Call(*client, "foo").ok(); }));
+  EXPECT_EVENTUALLY(Call(*client, "foo").ok());
 }
 
 TEST_F(RedisClusterTest, ServerWithoutClusterModeIsAClearError) {
@@ -384,7 +372,7 @@ TEST_F(RedisClusterTest, SlotWithoutANodeIsAbortedUntilItHasOne) {
                        HasSubstr("no node has the slot 12182")));
   EXPECT_EQ(client->State().slots, 8192);
   cluster_.SetRange(8192, 16383, "b:2");
-  EXPECT_TRUE(Eventually([&] { return Call(*client, "foo").ok(); }));
+  EXPECT_EVENTUALLY(Call(*client, "foo").ok());
 }
 
 TEST_F(RedisClusterTest, TransientErrorsAreAbortedAndNotSentAgain) {
@@ -416,7 +404,7 @@ TEST_F(RedisClusterTest, NodeThatIsCutOffIsNotAskedForTheSlots) {
     return FakeRedisCluster::Error("CLUSTERDOWN The cluster is down");
   });
   EXPECT_EQ(Call(*client, "foo").status().code(), absl::StatusCode::kAborted);
-  EXPECT_TRUE(Eventually([&] { return Call(*client, "foo").ok(); }));
+  EXPECT_EVENTUALLY(Call(*client, "foo").ok());
   EXPECT_THAT(cluster_.Log("b:2"), Not(Contains("CLUSTER SLOTS")));
 }
 
@@ -599,9 +587,9 @@ TEST_F(RedisClusterTest, CallsRunOnceWhateverMoves) {
                        ++ended;
                      });
       }
-      ASSERT_TRUE(Eventually([&] { return ended >= begun - 10; }));
+      ASSERT_EVENTUALLY(ended >= begun - 10);
     }
-    ASSERT_TRUE(Eventually([&] { return ended == kCalls; }));
+    ASSERT_EVENTUALLY(ended == kCalls);
     EXPECT_EQ(client->State().pending, 0);
   }
   ASSERT_EQ(ends.size(), kCalls);

@@ -140,35 +140,33 @@ RedisReply Node(std::string_view host, int64_t port) {
 }
 
 TEST(ClusterSlotsTest, RangesHaveTheirPrimariesAndReplicas) {
-  const auto ranges = ParseClusterSlots(
+  const auto ranges = ValueOrFail(ParseClusterSlots(
       Array({Array({Number(0), Number(99), Node("a", 1), Node("b", 2)}),
              Array({Number(16383), Number(16383),
                     Array({RedisReply(), Number(3)})}),
              Array({Number(100), Number(100), Node("", 4), Node("?", 5)})}),
-      "asked");
-  ASSERT_TRUE(ranges.ok()) << ranges.status();
-  ASSERT_EQ(ranges->size(), 3);
-  EXPECT_EQ((*ranges)[0].first, 0);
-  EXPECT_EQ((*ranges)[0].last, 99);
-  EXPECT_EQ((*ranges)[0].primary, (RedisAddress{"a", 1}));
-  ASSERT_EQ((*ranges)[0].replicas.size(), 1);
-  EXPECT_EQ((*ranges)[0].replicas[0], (RedisAddress{"b", 2}));
+      "asked"));
+  ASSERT_EQ(ranges.size(), 3);
+  EXPECT_EQ(ranges[0].first, 0);
+  EXPECT_EQ(ranges[0].last, 99);
+  EXPECT_EQ(ranges[0].primary, (RedisAddress{"a", 1}));
+  ASSERT_EQ(ranges[0].replicas.size(), 1);
+  EXPECT_EQ(ranges[0].replicas[0], (RedisAddress{"b", 2}));
   // Without a host, the node is the one that was asked.
-  EXPECT_EQ((*ranges)[1].primary, (RedisAddress{"asked", 3}));
-  EXPECT_EQ((*ranges)[2].primary, (RedisAddress{"asked", 4}));
-  EXPECT_TRUE((*ranges)[2].replicas.empty());
+  EXPECT_EQ(ranges[1].primary, (RedisAddress{"asked", 3}));
+  EXPECT_EQ(ranges[2].primary, (RedisAddress{"asked", 4}));
+  EXPECT_TRUE(ranges[2].replicas.empty());
 }
 
 TEST(ClusterSlotsTest, NodesWithoutAUsableAddressAreLeftOut) {
-  const auto ranges = ParseClusterSlots(
+  const auto ranges = ValueOrFail(ParseClusterSlots(
       Array({Array({Number(0), Number(1), Node("?", 1)}),
              Array({Number(2), Number(3), Node("a", 0)}),
              Array({Number(4), Number(5), Node("a", 65535), Node("b", 0)})}),
-      "asked");
-  ASSERT_TRUE(ranges.ok()) << ranges.status();
-  ASSERT_EQ(ranges->size(), 1);
-  EXPECT_EQ((*ranges)[0].first, 4);
-  EXPECT_TRUE((*ranges)[0].replicas.empty());
+      "asked"));
+  ASSERT_EQ(ranges.size(), 1);
+  EXPECT_EQ(ranges[0].first, 4);
+  EXPECT_TRUE(ranges[0].replicas.empty());
 }
 
 TEST(ClusterSlotsTest, RepliesOfAnotherFormAreErrors) {
