@@ -3,9 +3,7 @@
 
 // Runs `waiter durable` with workers that are killed and a real Redis server.
 
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,13 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,18 +23,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "cli/loop/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/waiter_process.h"
+#include "tests/support/folder_fixture.h"
 #include "tests/support/redis_cluster_servers.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/scripted_server.h"
 #include "tests/support/socket_server.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter::cli {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Matches;
 using ::testing::Not;
@@ -47,7 +50,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr const char* kName = "jobs";
 
-class DurableCommandTest : public testing::Test {
+class DurableCommandTest : public FolderFixture {
  protected:
   void SetUp() override {
     if (!RedisServer::IsInstalled()) {
@@ -94,13 +97,6 @@ class DurableCommandTest : public testing::Test {
                         Path("log"));
   }
 
-  std::string Path(const std::string& name) const {
-    return absl::StrCat(
-        testing::TempDir(), "/",
-        testing::UnitTest::GetInstance()->current_test_info()->name(), ".",
-        name);
-  }
-
   std::vector<std::string> Lines() const {
     std::vector<std::string> lines;
     std::ifstream log(Path("log"));
@@ -117,14 +113,8 @@ class DurableCommandTest : public testing::Test {
     return keys;
   }
 
-  static bool Eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 600; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return false;
-  }
-
+  // A busy machine may take long.
+  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
   std::unique_ptr<RedisServer> server_;
 };
 
@@ -139,10 +129,9 @@ TEST_F(DurableCommandTest, StoreMayBeAClusterOfWhichOneNodeIsKnown) {
   WaiterProcess worker({"durable", "work", url, kName, "--every=100ms", "--",
                         "sh", "-c", Log("one")});
   std::ofstream(target) << "x";
-  EXPECT_TRUE(Eventually([&] { return Keys().size() == 2; })) << worker.err();
-  WaiterProcess status({"durable", "status", url, kName});
-  EXPECT_EQ(status.Wait(), 0) << status.err();
-  EXPECT_THAT(status.out(), HasSubstr("2"));
+  EXPECT_EVENTUALLY(Keys().size() == 2) << worker.err();
+  EXPECT_THAT(Call({"durable", "status", url, kName}),
+              Ends(0, _, HasSubstr("2")));
 }
 
 TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
@@ -160,18 +149,16 @@ TEST_F(DurableCommandTest, WaitsOutliveAWorkerThatIsKilled) {
   EXPECT_EQ(Durable("add", targets), "40 added\n");
   EXPECT_EQ(Durable("add", targets), "0 added, 40 already known\n");
   create(0, 10);
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 10; }));
+  ASSERT_EVENTUALLY(Keys().size() == 10);
   // The first worker holds the other waits.
   const auto second = Work(Log("second"));
   first->Signal(SIGKILL);
   EXPECT_EQ(first->Wait(), 1000 + SIGKILL);
   create(10, 40);
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 40; }))
+  ASSERT_EVENTUALLY(Keys().size() == 40)
       << Durable("status") << Durable("list")
       << (second->Signal(SIGTERM), second->Wait()) << second->err();
-  ASSERT_TRUE(Eventually([&] {
-    return absl::StrContains(Durable("status"), "pending          0\n");
-  }));
+  ASSERT_EVENTUALLY(Durable("status"), HasSubstr("pending          0\n"));
 
   // A program that ran again has the same idempotency key.
   std::map<std::string, std::set<std::string>> ends;
@@ -198,11 +185,8 @@ TEST_F(DurableCommandTest, ProgramThatFailsRunsAgain) {
   Durable("add", {"file:" + Path("file"), "--key=a"});
   const auto worker = Work(absl::StrCat(
       Log("it"), "; echo said; test $(wc -l <", Path("log"), ") -gt 1"));
-  ASSERT_TRUE(Eventually([&] {
-    return Durable("list").find(
-               "delivered  a  success after 1 poll: 4 bytes") !=
-           std::string::npos;
-  }));
+  ASSERT_EVENTUALLY(Durable("list"),
+                    HasSubstr("delivered  a  success after 1 poll: 4 bytes"));
   const std::vector<std::string> lines = Lines();
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0], lines[1]);
@@ -233,7 +217,7 @@ TEST_F(DurableCommandTest, ConditionsOfHttpEndAWaitAsFailed) {
            {"--json=.state==\"DONE\"", "--fail-json=.state==\"FAILED\"",
             "--print=.id"});
 
-  ASSERT_TRUE(Eventually([&] { return Lines().size() == 2; }));
+  ASSERT_EVENTUALLY(Lines().size() == 2);
   EXPECT_THAT(Lines(), UnorderedElementsAre(
                            "bad failed HTTP 200, .state is \"FAILED\": disk",
                            "good success i-7"));
@@ -245,7 +229,7 @@ TEST_F(DurableCommandTest, SignalLetsTheProgramFinish) {
   Durable("add", {"pid:1", "a=file:" + Path("none"), "--timeout=1h"});
   const auto worker =
       Work(absl::StrCat(Log("begins"), "; sleep 1; ", Log("ends")));
-  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  ASSERT_EVENTUALLY(!Lines().empty());
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   EXPECT_THAT(Lines(), SizeIs(2));
@@ -269,29 +253,22 @@ TEST_F(DurableCommandTest, SecondSignalKillsTheProgram) {
     return absl::StrContains(Durable("show", {"--json", "a"}),
                              absl::StrCat("\"held\":", held));
   };
-  ASSERT_TRUE(Eventually([&] { return !Lines().empty() && is_held("true"); }));
+  ASSERT_EVENTUALLY(!Lines().empty() && is_held("true"));
   worker->Signal(SIGTERM);
   // The first signal makes the worker give back its waits.
-  ASSERT_TRUE(Eventually([&] { return is_held("false"); }));
+  ASSERT_EVENTUALLY(is_held("false"));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   EXPECT_THAT(Durable("show", {"pid:1"}), HasSubstr("phase            ended"));
 }
 
 TEST_F(DurableCommandTest, PollThatHangsEndsAtItsLimit) {
-  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(silent, 10), 0);
-  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size),
-            0);
-  Durable("add", {absl::StrCat("a=redis://127.0.0.1:", ntohs(address.sin_port)),
+  const UniqueFd silent = BindTcp("127.0.0.1");
+  ASSERT_EQ(listen(silent.get(), 10), 0);
+  Durable("add", {absl::StrCat("a=redis://127.0.0.1:", PortOf(silent)),
                   "b=exec:true", "--timeout=1s"});
   const auto worker = Work(Log("it"), {"--probe-timeout=200ms"});
-  ASSERT_TRUE(Eventually([&] { return Keys().size() == 2; }));
+  ASSERT_EVENTUALLY(Keys().size() == 2);
   EXPECT_THAT(Durable("show", {"a"}),
               AllOf(HasSubstr("result           deadline"),
                     HasSubstr("no answer to PING"),
@@ -299,7 +276,6 @@ TEST_F(DurableCommandTest, PollThatHangsEndsAtItsLimit) {
   EXPECT_THAT(
       Durable("show", {"b"}),
       AllOf(HasSubstr("result           failed"), HasSubstr("--allow-exec")));
-  close(silent);
 }
 
 TEST_F(DurableCommandTest, WaitCanBeCancelled) {
@@ -315,12 +291,12 @@ TEST_F(DurableCommandTest, WaitCanBeCancelled) {
   EXPECT_EQ(Durable("show", {"b"}, /*code=*/1),
             "key              b\nphase            unknown\n");
   const auto worker = Work(Log("it"));
-  ASSERT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  ASSERT_EVENTUALLY(!Lines().empty());
   EXPECT_THAT(Lines().front(), HasSubstr("it a cancelled "));
 }
 
 TEST_F(DurableCommandTest, CheckFindsEachKindOfDamageAndRepairsIt) {
-  server_->Run({"CONFIG", "SET", "dir", testing::TempDir()});
+  server_->Run({"CONFIG", "SET", "dir", folder()});
   server_->Run({"CONFIG", "SET", "appendonly", "yes"});
   const std::vector<std::string> division = {"--partitions=1"};
   std::vector<std::string> targets = division;
@@ -364,15 +340,14 @@ TEST_F(DurableCommandTest, CheckFindsEachKindOfDamageAndRepairsIt) {
       AllOf(HasSubstr("setting          maxmemory-policy is allkeys-lru"),
             HasSubstr("records          4, no damage")));
   for (const std::string action : {"status", "work"}) {
-    WaiterProcess refused(
-        {"durable", action, server_->Url(), kName, "--partitions=1"});
-    EXPECT_EQ(refused.Wait(), 125);
-    EXPECT_THAT(refused.err(), HasSubstr("maxmemory-policy is allkeys-lru"));
+    EXPECT_THAT(
+        Call({"durable", action, server_->Url(), kName, "--partitions=1"}),
+        Ends(125, HasSubstr("maxmemory-policy is allkeys-lru")));
   }
 }
 
 TEST_F(DurableCommandTest, CheckFindsNothingWhileWorkersAreBusy) {
-  server_->Run({"CONFIG", "SET", "dir", testing::TempDir()});
+  server_->Run({"CONFIG", "SET", "dir", folder()});
   server_->Run({"CONFIG", "SET", "appendonly", "yes"});
   auto first = Work("true", {"--retain=0s"});
   const auto second = Work("true");
@@ -438,9 +413,7 @@ TEST_F(DurableCommandTest, StatusShowsAllNames) {
                        "--partitions=4", "--first-delay=1h"});
   EXPECT_EQ(other.Wait(), 0) << other.err();
   const auto worker = Work("false");
-  ASSERT_TRUE(Eventually([&] {
-    return absl::StrContains(status({"--json"}), "\"undelivered\":1,");
-  }));
+  ASSERT_EVENTUALLY(status({"--json"}), HasSubstr("\"undelivered\":1,"));
   EXPECT_THAT(status({}),
               AllOf(HasSubstr("name             jobs\npending          2\n"),
                     HasSubstr("undelivered      1\n"),
@@ -464,24 +437,19 @@ TEST_F(DurableCommandTest, WorkersShareARate) {
     EXPECT_EQ(process.Wait(), 0) << process.err();
     return process.out();
   };
-  EXPECT_TRUE(Eventually([&] {
-    return absl::StrContains(budgets(), "\"members\":2");
-  })) << budgets();
+  EXPECT_EVENTUALLY(budgets(), HasSubstr("\"members\":2")) << budgets();
   // The waits want 200 polls per second.
   const auto polls = [&] {
     const std::vector<std::string> parts =
         absl::StrSplit(Durable("status", {"--json"}), "\"polls\":");
     return std::stoll(parts.at(1));
   };
-  ASSERT_TRUE(Eventually([&] { return polls() > 20; }));
+  ASSERT_EVENTUALLY(polls() > 20);
   const auto begin = std::chrono::steady_clock::now();
   const int64_t before = polls();
   int64_t found = 0;
   // Without the rate, they would take half a second.
-  EXPECT_TRUE(Eventually([&] {
-    found = polls() - before;
-    return found >= 100;
-  }));
+  EXPECT_EVENTUALLY(found = polls() - before, Ge(100));
   const std::chrono::duration<double> time =
       std::chrono::steady_clock::now() - begin;
   // Workers report to the store each third of their lease of 2 s, or later.
@@ -501,11 +469,10 @@ TEST_F(DurableCommandTest, WorkersWithoutTheServerOfTheirRateSaySo) {
 
 TEST_F(DurableCommandTest, OverdueWaitsAreAFailureOfStatus) {
   Durable("add", {"pid:1"});
-  ASSERT_TRUE(Eventually([&] {
-    WaiterProcess status(
-        {"durable", "status", server_->Url(), kName, "--max-overdue=0"});
-    return status.Wait() == 1;
-  }));
+  ASSERT_EVENTUALLY(WaiterProcess({"durable", "status", server_->Url(), kName,
+                                   "--max-overdue=0"})
+                        .Wait(),
+                    1);
 }
 
 TEST_F(DurableCommandTest, ServerThatIsGoneIsSaidWithoutSecrets) {
@@ -527,19 +494,16 @@ TEST_F(DurableCommandTest, WorkerSurvivesItsServer) {
   const auto worker = Work(Log("it"));
   Durable("add", {"file:" + Path("file"), "--key=a"});
   // A worker that has not started yet needs the server.
-  ASSERT_TRUE(Eventually([&] {
-    return Durable("list").find(" polls, held") != std::string::npos;
-  }));
+  ASSERT_EVENTUALLY(Durable("list"), HasSubstr(" polls, held"));
   server_->Kill();
   EXPECT_TRUE(worker->ReadUntil("Redis at 127.0.0.1:")) << worker->err();
   server_->Start();  // Without data.
   std::ofstream(Path("file")) << "x";
-  ASSERT_TRUE(Eventually([&] {
-    WaiterProcess add({"durable", "add", server_->Url(), kName,
-                       "file:" + Path("file"), "--key=a"});
-    return add.Wait() == 0;
-  }));
-  EXPECT_TRUE(Eventually([&] { return !Lines().empty(); }));
+  ASSERT_EVENTUALLY(WaiterProcess({"durable", "add", server_->Url(), kName,
+                                   "file:" + Path("file"), "--key=a"})
+                        .Wait(),
+                    0);
+  EXPECT_EVENTUALLY(!Lines().empty());
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
 }

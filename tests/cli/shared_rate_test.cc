@@ -21,6 +21,7 @@
 namespace waiter::cli {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -83,9 +84,8 @@ TEST_F(SharedRateTest, ProcessesKeepOneRateTogether) {
   EXPECT_GE(Polls(), 50);
 
   // Waits that ended are no longer members.
-  WaiterProcess after({"budgets", "--json", server_->Url()});
-  EXPECT_EQ(after.Wait(), 0);
-  EXPECT_THAT(after.out(), HasSubstr("\"members\":0"));
+  EXPECT_THAT(Call({"budgets", "--json", server_->Url()}),
+              Ends(0, _, HasSubstr("\"members\":0")));
 }
 
 TEST_F(SharedRateTest, ServerThatIsGoneIsSaidAndTheRateKept) {
@@ -110,21 +110,15 @@ TEST_F(SharedRateTest, WrongPasswordIsSaid) {
   EXPECT_THAT(wait->err(), HasSubstr("WRONGPASS"));
   EXPECT_THAT(wait->err(), Not(HasSubstr("secret")));
 
-  WaiterProcess budgets({"budgets", server_->Url("nobody:secret@")});
-  EXPECT_EQ(budgets.Wait(), 125);
-  EXPECT_THAT(budgets.err(), HasSubstr("WRONGPASS"));
+  EXPECT_THAT(Call({"budgets", server_->Url("nobody:secret@")}),
+              Ends(125, HasSubstr("WRONGPASS")));
 }
 
 TEST_F(SharedRateTest, BudgetsNeedOneServer) {
-  WaiterProcess none({"budgets"});
-  EXPECT_EQ(none.Wait(), 2);
-  EXPECT_THAT(none.err(), HasSubstr("give one URL"));
-  WaiterProcess empty({"budgets", server_->Url()});
-  EXPECT_EQ(empty.Wait(), 0);
-  EXPECT_EQ(empty.out(), "no budgets\n");
-  WaiterProcess wrong({"budgets", "http://127.0.0.1"});
-  EXPECT_EQ(wrong.Wait(), 2);
-  EXPECT_THAT(wrong.err(), HasSubstr("the form is redis://"));
+  EXPECT_THAT(Call({"budgets"}), Ends(2, HasSubstr("give one URL")));
+  EXPECT_THAT(Call({"budgets", server_->Url()}), Ends(0, _, "no budgets\n"));
+  EXPECT_THAT(Call({"budgets", "http://127.0.0.1"}),
+              Ends(2, HasSubstr("the form is redis://")));
 }
 
 }  // namespace
