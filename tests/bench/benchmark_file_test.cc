@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace waiter::bench {
 namespace {
@@ -30,7 +31,7 @@ absl::StatusOr<std::vector<MeasuredBenchmark>> Parse(std::string_view rows) {
 
 TEST(BenchmarkFileTest, RepetitionsGiveTheirMedianAndRange) {
   // Google Benchmark may interleave repetitions, and print aggregates early.
-  const auto benchmarks = Parse(R"(
+  const auto benchmarks = ValueOrFail(Parse(R"(
       {"name": "BM_B", "run_name": "BM_B", "family_index": 1,
        "per_family_instance_index": 0, "run_type": "iteration",
        "cpu_time": 5, "real_time": 9, "time_unit": "us"},
@@ -49,28 +50,26 @@ TEST(BenchmarkFileTest, RepetitionsGiveTheirMedianAndRange) {
        "cpu_time": 4, "real_time": 9, "time_unit": "ns"},
       {"name": "BM_A/10", "run_name": "BM_A/10", "family_index": 0,
        "per_family_instance_index": 1, "run_type": "iteration",
-       "cpu_time": 2, "real_time": 9, "time_unit": "ns"})");
+       "cpu_time": 2, "real_time": 9, "time_unit": "ns"})"));
 
-  ASSERT_TRUE(benchmarks.ok()) << benchmarks.status();
-  EXPECT_THAT(*benchmarks, ElementsAre(FieldsAre("A/10", 3.5, 2, 8, 4),
-                                       FieldsAre("B", 5000, 5000, 5000, 1)));
+  EXPECT_THAT(benchmarks, ElementsAre(FieldsAre("A/10", 3.5, 2, 8, 4),
+                                      FieldsAre("B", 5000, 5000, 5000, 1)));
 }
 
 TEST(BenchmarkFileTest, TimeIsPerItemIfItemsAreCounted) {
-  const auto benchmarks = Parse(R"(
+  const auto benchmarks = ValueOrFail(Parse(R"(
       {"name": "BM_Wait/polls:10", "cpu_time": 100, "time_unit": "ns",
        "items_per_second": 1e8},
       {"name": "BM_Wait/real_time", "cpu_time": 1, "real_time": 2,
-       "time_unit": "ms"})");
+       "time_unit": "ms"})"));
 
-  ASSERT_TRUE(benchmarks.ok()) << benchmarks.status();
-  EXPECT_THAT(*benchmarks,
+  EXPECT_THAT(benchmarks,
               ElementsAre(FieldsAre("Wait/polls:10", 10, 10, 10, 1),
                           FieldsAre("Wait/real_time", 2e6, 2e6, 2e6, 1)));
 }
 
 TEST(BenchmarkFileTest, AggregatesAloneGiveTheMedianAndADeviation) {
-  const auto benchmarks = Parse(R"(
+  const auto benchmarks = ValueOrFail(Parse(R"(
       {"name": "BM_A_mean", "run_name": "BM_A", "aggregate_name": "mean",
        "repetitions": 9, "cpu_time": 11, "time_unit": "ns"},
       {"name": "BM_A_median", "run_name": "BM_A", "aggregate_name": "median",
@@ -82,21 +81,19 @@ TEST(BenchmarkFileTest, AggregatesAloneGiveTheMedianAndADeviation) {
       {"name": "BM_B_mean", "run_name": "BM_B", "aggregate_name": "mean",
        "repetitions": 9, "cpu_time": 7, "time_unit": "ns"},
       {"name": "BM_C_BigO", "run_name": "BM_C", "aggregate_name": "BigO",
-       "cpu_coefficient": 2, "big_o": "N", "time_unit": "ns"})");
+       "cpu_coefficient": 2, "big_o": "N", "time_unit": "ns"})"));
 
-  ASSERT_TRUE(benchmarks.ok()) << benchmarks.status();
-  EXPECT_THAT(*benchmarks, ElementsAre(FieldsAre("A", 10, 7.5, 12.5, 9),
-                                       FieldsAre("B", 7, 7, 7, 9)));
+  EXPECT_THAT(benchmarks, ElementsAre(FieldsAre("A", 10, 7.5, 12.5, 9),
+                                      FieldsAre("B", 7, 7, 7, 9)));
 }
 
 TEST(BenchmarkFileTest, SkippedAndFailedBenchmarksAreLeftOut) {
-  const auto benchmarks = Parse(R"(
+  const auto benchmarks = ValueOrFail(Parse(R"(
       {"name": "BM_A", "error_occurred": true, "error_message": "no"},
       {"name": "BM_B", "skipped": "no, this is text", "cpu_time": 1},
-      {"name": "BM_C", "skipped": true})");
+      {"name": "BM_C", "skipped": true})"));
 
-  ASSERT_TRUE(benchmarks.ok()) << benchmarks.status();
-  EXPECT_THAT(*benchmarks, ElementsAre(FieldsAre("B", 1, 1, 1, 1)));
+  EXPECT_THAT(benchmarks, ElementsAre(FieldsAre("B", 1, 1, 1, 1)));
 }
 
 TEST(BenchmarkFileTest, ErrorNamesTheFileAndTheBenchmark) {
