@@ -8,14 +8,11 @@
 
 #ifdef WAITER_HAS_HIREDIS
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,18 +27,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "tests/durable/live_workers.h"
 #include "tests/support/joining_thread.h"
 #include "tests/support/redis_cluster_servers.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/clock.h"
-#include "waiter/durable/client.h"
 #include "waiter/durable/redis_store.h"
 #include "waiter/durable/store.h"
-#include "waiter/durable/worker.h"
-#include "waiter/poll.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
+#include "waiter/testing/gtest.h"
 
 namespace waiter {
 namespace {
@@ -50,24 +46,18 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr int kWaits = 300;
 constexpr int kPartitions = 24;
 
-// Returns whether `condition` came true within 30 s.
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
-
-void Sleep(int64_t seconds) {
-  std::this_thread::sleep_for(std::chrono::seconds(seconds));
-}
-
-class RedisClusterDurableTest : public testing::Test {
+class RedisClusterDurableTest : public testing::Test, protected LiveWorkers {
  protected:
+  RedisClusterDurableTest()
+      : LiveWorkers(/*waits=*/300,
+                    {.space = "space",
+                     .threads = 2,
+                     .partitions = kPartitions,
+                     .lease = absl::Seconds(3)},
+                    /*limit=*/absl::Seconds(30)) {}
+
   void SetUp() override {
     if (!RedisServer::IsInstalled()) {
       GTEST_SKIP() << "redis-server is not installed";
@@ -86,7 +76,7 @@ class RedisClusterDurableTest : public testing::Test {
     clusters_.push_back(cluster);
     return cluster;
   }
-  std::shared_ptr<RedisWaitStore> MakeStore() {
+  std::shared_ptr<WaitStore> MakeStore() override {
     return std::make_shared<RedisWaitStore>(MakeCluster());
   }
 
@@ -97,69 +87,6 @@ class RedisClusterDurableTest : public testing::Test {
     return std::stoi(slot.substr(slot.find_first_of("0123456789")));
   }
 
-  void AddWorker() {
-    auto waits = *DurableWaits::Make(MakeStore(), {.space = "space",
-                                                   .threads = 2,
-                                                   .partitions = kPartitions,
-                                                   .lease = absl::Seconds(3)});
-    const absl::Status status = waits->Register(
-        "job",
-        {.timeout = absl::Minutes(2),
-         .backoff = {.initial_delay = absl::Milliseconds(200),
-                     .max_delay = absl::Seconds(2)}},
-        [this](const DurablePoll& poll) -> Poll<std::string> {
-          const std::lock_guard lock(mutex_);
-          int64_t& fence = fences_[std::string(poll.key)];
-          if (poll.fence < fence) ++late_;
-          fence = std::max(fence, poll.fence);
-          if (!are_ready_) return NotReady();
-          return Success(absl::StrCat("done ", std::string(poll.key)));
-        },
-        [this](const DurableResult& result) {
-          const std::lock_guard lock(mutex_);
-          results_[result.key].insert(absl::StrCat(
-              result.idempotency_key, " ", result.value.value_or("failed")));
-          return absl::OkStatus();
-        });
-    EXPECT_TRUE(status.ok()) << status;
-    waits->Start();
-    workers_.push_back(std::move(waits));
-  }
-
-  void EnqueueAll() {
-    auto client = *DurableClient::Make(
-        MakeStore(), {.space = "space", .partitions = kPartitions});
-    std::vector<DurableRequest> requests;
-    for (int i = 0; i < kWaits; ++i) {
-      requests.push_back({.key = absl::StrCat("k", i)});
-    }
-    std::promise<absl::StatusOr<int64_t>> created;
-    client->EnqueueMany("job", requests, [&](absl::StatusOr<int64_t> got) {
-      created.set_value(std::move(got));
-    });
-    const absl::StatusOr<int64_t> count = created.get_future().get();
-    ASSERT_TRUE(count.ok()) << count.status();
-    EXPECT_EQ(*count, kWaits);
-  }
-
-  // Makes all waits succeed, and expects one result for each within half a
-  // minute.
-  void ExpectAllResults() {
-    {
-      const std::lock_guard lock(mutex_);
-      are_ready_ = true;
-    }
-    Eventually([this] {
-      const std::lock_guard lock(mutex_);
-      return results_.size() == kWaits;
-    });
-    const std::lock_guard lock(mutex_);
-    EXPECT_EQ(results_.size(), kWaits);
-    for (const auto& [key, results] : results_) {
-      EXPECT_EQ(results.size(), 1) << key;
-    }
-  }
-
   int64_t Moved() const {
     int64_t moved = 0;
     for (const auto& cluster : clusters_) moved += cluster->State().moved;
@@ -167,13 +94,7 @@ class RedisClusterDurableTest : public testing::Test {
   }
 
   std::optional<RedisClusterServers> servers_;
-  std::mutex mutex_;
-  bool are_ready_ = false;
-  int64_t late_ = 0;
-  std::map<std::string, int64_t> fences_;
-  std::map<std::string, std::set<std::string>> results_;
   std::vector<std::shared_ptr<RedisCluster>> clusters_;
-  std::vector<std::unique_ptr<DurableWaits>> workers_;
 };
 
 TEST_F(RedisClusterDurableTest, SlotsAreThoseOfTheServers) {
@@ -193,8 +114,7 @@ TEST_F(RedisClusterDurableTest, SlotsAreThoseOfTheServers) {
       ++done;
     });
   }
-  EXPECT_TRUE(
-      Eventually([&] { return done == static_cast<int>(keys.size()); }));
+  EXPECT_EVENTUALLY(done == static_cast<int>(keys.size()));
   const RedisClusterState state = cluster->State();
   EXPECT_EQ(state.moved, 0);
   EXPECT_EQ(state.slots, 16384);
@@ -331,7 +251,7 @@ TEST_F(RedisClusterDurableTest, WorkersShareTheWaitsOfAllNodes) {
   AddWorker();
   Sleep(1);
   ExpectAllResults();
-  EXPECT_EQ(late_, 0);
+  EXPECT_EQ(late(), 0);
   for (size_t i = 0; i < RedisClusterServers::kPrimaries; ++i) {
     EXPECT_THAT(servers_->node(i).Run({"CLUSTER", "COUNTKEYSINSLOT", "0"}),
                 testing::Not(IsEmpty()));
@@ -352,7 +272,7 @@ TEST_F(RedisClusterDurableTest, SlotsMoveWhileTheirWaitsArePolled) {
         [] { std::this_thread::sleep_for(std::chrono::milliseconds(500)); });
   }
   ExpectAllResults();
-  EXPECT_EQ(late_, 0);
+  EXPECT_EQ(late(), 0);
   EXPECT_GT(Moved(), 0);
 }
 
@@ -398,17 +318,15 @@ TEST_F(RedisClusterDurableTest, ReplicaOfAKilledPrimaryTakesOver) {
   servers_->AwaitPrimary(1 + RedisClusterServers::kPrimaries);
   ExpectAllResults();
   for (const auto& cluster : clusters_) {
-    EXPECT_TRUE(Eventually([&] { return cluster->State().slots == 16384; }));
+    EXPECT_EVENTUALLY(cluster->State().slots, 16384);
   }
   // The old primary comes back as a replica, and gets no calls.
   servers_->node(1).Start();
   Sleep(1);
   workers_.clear();
   AddWorker();
-  EXPECT_TRUE(Eventually([&] {
-    return clusters_.back()->State().nodes.size() ==
-           RedisClusterServers::kPrimaries;
-  }));
+  EXPECT_EVENTUALLY(clusters_.back()->State().nodes.size(),
+                    RedisClusterServers::kPrimaries);
 }
 
 // The old primary keeps running, loses the writes that it did not hand over,
@@ -457,23 +375,20 @@ TEST_F(RedisClusterDurableTest, BudgetIsSharedAndSurvivesItsPrimary) {
            second->State().mode == SharedBudgetMode::kShared &&
            first->State().members == 2 && second->State().members == 2;
   };
-  EXPECT_TRUE(Eventually(share)) << first->State().last_error;
+  EXPECT_EVENTUALLY(share()) << first->State().last_error;
   const size_t primary = servers_->PrimaryOf(std::stoi(
       servers_->node(0).Run({"CLUSTER", "KEYSLOT", "waiter:rate:{api}"})));
   const size_t replica = primary + RedisClusterServers::kPrimaries;
   // Otherwise the replica may take over before a member misses the primary.
   servers_->node(replica).Pause();
   servers_->node(primary).Kill();
-  EXPECT_TRUE(Eventually([&] {
-    static_cast<void>(share());
-    return first->State().mode == SharedBudgetMode::kLocal;
-  }));
+  EXPECT_EVENTUALLY(!share() &&
+                    first->State().mode == SharedBudgetMode::kLocal);
   servers_->node(replica).Resume();
   servers_->AwaitPrimary(replica);
   const int64_t granted = first->State().granted;
-  EXPECT_TRUE(Eventually([&] {
-    return share() && first->State().granted > granted;
-  })) << first->State().last_error;
+  EXPECT_EVENTUALLY(share() && first->State().granted > granted)
+      << first->State().last_error;
 }
 
 }  // namespace
