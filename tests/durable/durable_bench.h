@@ -39,15 +39,6 @@
 
 namespace waiter {
 
-// Returns requests with the keys k0, k1, ...
-inline std::vector<DurableRequest> Requests(int count) {
-  std::vector<DurableRequest> requests(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    requests[static_cast<size_t>(i)].key = absl::StrCat("k", i);
-  }
-  return requests;
-}
-
 class DurableBench {
  public:
   DurableClient& client() {
@@ -113,42 +104,36 @@ class DurableBench {
 
   absl::StatusOr<bool> Enqueue(DurableRequest request,
                                const std::string& name = "job") {
-    return Ask<bool>([&](DurableClient::Callback<bool> callback) {
+    return Ask<bool>([&](auto callback) {
       client().Enqueue(name, std::move(request), std::move(callback));
     });
   }
   absl::StatusOr<int64_t> EnqueueMany(std::vector<DurableRequest> requests,
                                       const std::string& name = "job") {
-    return Ask<int64_t>([&](DurableClient::Callback<int64_t> callback) {
+    return Ask<int64_t>([&](auto callback) {
       client().EnqueueMany(name, std::move(requests), std::move(callback));
     });
   }
   absl::StatusOr<DurableStatus> Get(const std::string& key,
                                     const std::string& name = "job") {
     return Ask<DurableStatus>(
-        [&](DurableClient::Callback<DurableStatus> callback) {
-          client().Get(name, key, std::move(callback));
-        });
+        [&](auto callback) { client().Get(name, key, std::move(callback)); });
   }
   absl::StatusOr<DurableStatus> Cancel(const std::string& key,
                                        const std::string& name = "job") {
-    return Ask<DurableStatus>(
-        [&](DurableClient::Callback<DurableStatus> callback) {
-          client().Cancel(name, key, std::move(callback));
-        });
+    return Ask<DurableStatus>([&](auto callback) {
+      client().Cancel(name, key, std::move(callback));
+    });
   }
   absl::StatusOr<DurableClient::Listed> List(const std::string& cursor,
                                              const std::string& name = "job") {
-    return Ask<DurableClient::Listed>(
-        [&](DurableClient::Callback<DurableClient::Listed> callback) {
-          client().List(name, cursor, std::move(callback));
-        });
+    return Ask<DurableClient::Listed>([&](auto callback) {
+      client().List(name, cursor, std::move(callback));
+    });
   }
   absl::StatusOr<DurableStats> Stats(const std::string& name = "job") {
     return Ask<DurableStats>(
-        [&](DurableClient::Callback<DurableStats> callback) {
-          client().Stats(name, std::move(callback));
-        });
+        [&](auto callback) { client().Stats(name, std::move(callback)); });
   }
 
   // Returns the errors of all calls with this name and key.

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,18 +40,11 @@ class DurableCheckTest : public testing::Test {
  protected:
   absl::StatusOr<DurableCheckReport> Check(bool repairs = false,
                                            int64_t partitions = kPartitions) {
-    std::optional<absl::StatusOr<DurableCheckReport>> got;
-    CheckDurableWaits(store_, DurableWorld::kName,
-                      {.partitions = partitions, .repairs = repairs},
-                      [&](absl::StatusOr<DurableCheckReport> report) {
-                        EXPECT_FALSE(got.has_value());
-                        got = std::move(report);
-                      });
-    EXPECT_FALSE(got.has_value());
-    for (int i = 0; i < 1000 && !got.has_value(); ++i) {
-      world_.Run(absl::Milliseconds(10));
-    }
-    return got.value_or(absl::UnknownError("no answer"));
+    return world_.Await<DurableCheckReport>([&](auto callback) {
+      CheckDurableWaits(store_, DurableWorld::kName,
+                        {.partitions = partitions, .repairs = repairs},
+                        std::move(callback));
+    });
   }
 
   WaitBook::Partition& Book(int index) {
@@ -86,20 +78,18 @@ class DurableCheckTest : public testing::Test {
 
   // Expects only this finding, and that a repair removes it.
   void ExpectOnly(WaitFault fault, const std::string& key) {
-    const absl::StatusOr<DurableCheckReport> report = Check();
-    ASSERT_TRUE(report.ok()) << report.status();
-    ASSERT_THAT(report->findings, SizeIs(1));
-    EXPECT_EQ(report->findings[0].fault, fault);
-    EXPECT_EQ(report->findings[0].key, key);
-    EXPECT_EQ(report->found, 1);
-    EXPECT_FALSE(report->is_clean());
+    const DurableCheckReport report = ValueOrFail(Check());
+    ASSERT_THAT(report.findings, SizeIs(1));
+    EXPECT_EQ(report.findings[0].fault, fault);
+    EXPECT_EQ(report.findings[0].key, key);
+    EXPECT_EQ(report.found, 1);
+    EXPECT_FALSE(report.is_clean());
     // A check without repairs changes nothing.
     EXPECT_EQ(Check()->found, 1);
     EXPECT_EQ(Check(/*repairs=*/true)->found, 1);
-    const absl::StatusOr<DurableCheckReport> after = Check();
-    ASSERT_TRUE(after.ok()) << after.status();
-    EXPECT_THAT(after->findings, IsEmpty());
-    EXPECT_TRUE(after->is_clean());
+    const DurableCheckReport after = ValueOrFail(Check());
+    EXPECT_THAT(after.findings, IsEmpty());
+    EXPECT_TRUE(after.is_clean());
   }
 
   DurableWorld world_;
@@ -109,14 +99,13 @@ class DurableCheckTest : public testing::Test {
 
 TEST_F(DurableCheckTest, SoundWaitsAreClean) {
   EnqueueAndEndSome();
-  const absl::StatusOr<DurableCheckReport> report = Check();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(report->is_clean());
-  EXPECT_EQ(report->records, 6);
-  EXPECT_EQ(report->found, 0);
-  EXPECT_EQ(report->uncounted, 0);
-  ASSERT_THAT(report->servers, SizeIs(1));
-  EXPECT_EQ(report->servers[0].description, "a book");
+  const DurableCheckReport report = ValueOrFail(Check());
+  EXPECT_TRUE(report.is_clean());
+  EXPECT_EQ(report.records, 6);
+  EXPECT_EQ(report.found, 0);
+  EXPECT_EQ(report.uncounted, 0);
+  ASSERT_THAT(report.servers, SizeIs(1));
+  EXPECT_EQ(report.servers[0].description, "a book");
 }
 
 TEST_F(DurableCheckTest, RecordThatIsGone) {
@@ -261,9 +250,7 @@ TEST_F(DurableCheckTest, FindingThatIsSoundAtTheSecondLookDoesNotCount) {
   store_->check = [&](absl::StatusOr<CheckReply>& reply) {
     for (const char* key : {"a", "d", "none"}) reply->keys.emplace_back(key);
   };
-  const absl::StatusOr<DurableCheckReport> report = Check(/*repairs=*/true);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->findings, IsEmpty());
+  EXPECT_THAT(ValueOrFail(Check(/*repairs=*/true)).findings, IsEmpty());
   EXPECT_TRUE(BookOf("a").done.contains("a"));
   EXPECT_TRUE(BookOf("d").due.contains("d"));
 }
@@ -281,21 +268,19 @@ TEST_F(DurableCheckTest, WorkersThatGoOnAreNotDamage) {
     (void)world_.Enqueue({.key = absl::StrCat("k", i), .args = "args"});
     if (i == 150) world_.worker(0).Kill();
     world_.Run(absl::Milliseconds(100));
-    const absl::StatusOr<DurableCheckReport> report =
-        Check(/*repairs=*/i % 2 == 0);
-    ASSERT_TRUE(report.ok()) << report.status();
-    ASSERT_TRUE(report->is_clean())
-        << i << ": " << ToString(report->findings.front());
+    const DurableCheckReport report =
+        ValueOrFail(Check(/*repairs=*/i % 2 == 0));
+    ASSERT_TRUE(report.is_clean())
+        << i << ": " << ToString(report.findings.front());
   }
   EXPECT_GT(world_.deliveries.size(), 100);
 }
 
 TEST_F(DurableCheckTest, MoreFindingsThanAReportHoldsAreCountedAndRepaired) {
   for (int i = 0; i < 1500; ++i) Book(1).args[absl::StrCat("k", i)] = "args";
-  const absl::StatusOr<DurableCheckReport> report = Check(/*repairs=*/true);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->findings, SizeIs(1000));
-  EXPECT_EQ(report->found, 1500);
+  const DurableCheckReport report = ValueOrFail(Check(/*repairs=*/true));
+  EXPECT_THAT(report.findings, SizeIs(1000));
+  EXPECT_EQ(report.found, 1500);
   EXPECT_THAT(Book(1).args, IsEmpty());
 }
 
@@ -331,9 +316,7 @@ TEST_F(DurableCheckTest, ServerThatIsTooOldIsAskedNoMore) {
     ADD_FAILURE();
     reply = 0;
   };
-  const absl::StatusOr<DurableCheckReport> report = Check();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_FALSE(report->is_clean());
+  EXPECT_FALSE(ValueOrFail(Check()).is_clean());
 }
 
 TEST_F(DurableCheckTest, ServersOfSeveralPartitionsAreListedOnce) {
@@ -341,10 +324,8 @@ TEST_F(DurableCheckTest, ServersOfSeveralPartitionsAreListedOnce) {
   store_->inspect = [&](absl::StatusOr<WaitServer>& reply) {
     reply->id = absl::StrCat(calls++ / 2);
   };
-  const absl::StatusOr<DurableCheckReport> report =
-      Check(/*repairs=*/false, /*partitions=*/4);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->servers, SizeIs(2));
+  EXPECT_THAT(ValueOrFail(Check(/*repairs=*/false, /*partitions=*/4)).servers,
+              SizeIs(2));
 }
 
 TEST_F(DurableCheckTest, EveryErrorOfTheStoreIsPassedOn) {

@@ -324,12 +324,11 @@ TEST(DurableClientTest, ListStepsThroughAllWaitsPendingAndKept) {
   std::string cursor;
   int steps = 0;
   do {
-    const absl::StatusOr<DurableClient::Listed> listed = bench.List(cursor);
-    ASSERT_TRUE(listed.ok()) << listed.status();
-    for (const DurableStatus& wait : listed->waits) {
+    const DurableClient::Listed listed = ValueOrFail(bench.List(cursor));
+    for (const DurableStatus& wait : listed.waits) {
       seen[wait.key] = wait.phase;
     }
-    cursor = listed->cursor;
+    cursor = listed.cursor;
   } while (!cursor.empty() && ++steps < 100);
   EXPECT_THAT(cursor, IsEmpty());
   EXPECT_THAT(seen, SizeIs(300));

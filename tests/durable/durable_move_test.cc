@@ -17,6 +17,7 @@
 #include "tests/durable/durable_world.h"
 #include "tests/support/memory_wait_store.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/unowned.h"
 #include "tests/support/wait_book.h"
 #include "waiter/durable/client.h"
 #include "waiter/durable/store.h"
@@ -78,15 +79,12 @@ class DurableMoveTest : public testing::Test {
   }
 
   static void ExpectSound(DurableWorld& world, WaitStore& store) {
-    std::optional<absl::StatusOr<DurableCheckReport>> got;
-    CheckDurableWaits(std::shared_ptr<WaitStore>(&store, [](WaitStore*) {}),
-                      DurableWorld::kName, {.partitions = 2},
-                      [&](auto report) { got = std::move(report); });
-    for (int i = 0; i < 1000 && !got.has_value(); ++i) {
-      world.Run(absl::Milliseconds(10));
-    }
-    ASSERT_TRUE(got.has_value() && got->ok());
-    EXPECT_THAT((*got)->findings, IsEmpty());
+    const auto report =
+        ValueOrFail(world.Await<DurableCheckReport>([&](auto callback) {
+          CheckDurableWaits(Unowned(store), DurableWorld::kName,
+                            {.partitions = 2}, std::move(callback));
+        }));
+    EXPECT_THAT(report.findings, IsEmpty());
   }
 
   DurableWorld from_;
@@ -107,9 +105,7 @@ TEST_F(DurableMoveTest, WaitContinuesWithItsAttemptsDelayAndDeadline) {
   (void)from_.Enqueue({.key = "a", .args = "args"});
   Work(from_, absl::Minutes(5));
   ASSERT_THAT(from_.polls, SizeIs(3));
-  const absl::StatusOr<DurableMoveReport> report = Move();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->moved, 1);
+  EXPECT_EQ(ValueOrFail(Move()).moved, 1);
   EXPECT_EQ(from_.Get("a").phase, Phase::kUnknown);
   const DurableStatus moved = to_.Get("a");
   EXPECT_EQ(moved.phase, Phase::kPending);
@@ -214,12 +210,11 @@ TEST_F(DurableMoveTest, WaitsThatCannotMoveAreCounted) {
   from_.AddWorker();
   from_.Run(absl::Seconds(11));
   (void)to_.Enqueue({.key = "other", .args = "other args"});
-  const absl::StatusOr<DurableMoveReport> report = Move();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->moved, 1);
-  EXPECT_EQ(report->held, 1);
-  EXPECT_EQ(report->undelivered, 1);
-  EXPECT_THAT(report->conflicts, ElementsAre("other"));
+  const DurableMoveReport report = ValueOrFail(Move());
+  EXPECT_EQ(report.moved, 1);
+  EXPECT_EQ(report.held, 1);
+  EXPECT_EQ(report.undelivered, 1);
+  EXPECT_THAT(report.conflicts, ElementsAre("other"));
   EXPECT_EQ(from_.Get("other").phase, Phase::kPending);
   EXPECT_EQ(to_.Get("other").args, "other args");
 }

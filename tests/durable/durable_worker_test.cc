@@ -528,8 +528,7 @@ TEST(DurableWorkerTest, WorkerWithALimiterClaimsOneBatchAhead) {
   DurableBench bench;
   bench.policy.budgets.rate_limiter = std::make_shared<OnePerSecond>();
   bench.options.claim_batch = 20;
-  const std::vector<DurableRequest> requests = Requests(500);
-  ASSERT_EQ(*bench.EnqueueMany(requests), 500);
+  ASSERT_EQ(*bench.EnqueueMany(Requests(500)), 500);
   DurableWaits& worker = bench.AddWorker();
   int64_t most = 0;
   for (int i = 0; i < 60; ++i) {
@@ -551,8 +550,7 @@ TEST(DurableWorkerTest, WorkerWithALimiterClaimsOneBatchAhead) {
 TEST(DurableWorkerTest, WorkerThatPollsNothingLeavesTheWaitsToOthers) {
   DurableBench bench;
   bench.options.claim_batch = 20;
-  const std::vector<DurableRequest> requests = Requests(500);
-  ASSERT_EQ(*bench.EnqueueMany(requests), 500);
+  ASSERT_EQ(*bench.EnqueueMany(Requests(500)), 500);
   const auto waits = *DurableWaits::Make(bench.store, bench.options);
   ASSERT_TRUE(waits
                   ->Register("job", bench.policy,
@@ -611,8 +609,7 @@ TEST(DurableWorkerTest, WorkerFullOfSleepersLeavesRoomForWholeBatches) {
   bench.options.max_held = 400;
   bench.options.claim_batch = 20;
   bench.policy.backoff = Every(absl::Seconds(2));
-  const std::vector<DurableRequest> requests = Requests(1200);
-  ASSERT_EQ(*bench.EnqueueMany(requests), 1200);
+  ASSERT_EQ(*bench.EnqueueMany(Requests(1200)), 1200);
   DurableWaits& worker = bench.AddWorker();
   bench.Run(absl::Seconds(10), absl::Milliseconds(1));
   int64_t claims = 0;
@@ -638,8 +635,7 @@ TEST(DurableWorkerTest, WorkersShareARateAndTheWaitsThatWantIt) {
   const auto budgets = std::make_shared<sim::BudgetBook>();
   bench.options.claim_batch = 20;
   bench.policy.backoff = Every(absl::Seconds(1));
-  const std::vector<DurableRequest> requests = Requests(600);
-  ASSERT_EQ(*bench.EnqueueMany(requests), 600);
+  ASSERT_EQ(*bench.EnqueueMany(Requests(600)), 600);
   std::vector<std::shared_ptr<SharedRateLimiter>> limiters;
   for (int i = 0; i < kWorkers; ++i) {
     limiters.push_back(*SharedRateLimiter::Make(

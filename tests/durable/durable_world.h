@@ -14,6 +14,7 @@
 #ifndef WAITER_TESTS_DURABLE_DURABLE_WORLD_H_
 #define WAITER_TESTS_DURABLE_DURABLE_WORLD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -61,6 +62,15 @@ inline const char* FormName(Form form) {
 // Returns a backoff with equal delays.
 inline BackoffOptions Every(absl::Duration delay) {
   return {.initial_delay = delay, .max_delay = delay, .jitter = Jitter::None()};
+}
+
+// Returns requests with the keys k0, k1, ...
+inline std::vector<DurableRequest> Requests(int count) {
+  std::vector<DurableRequest> requests(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    requests[static_cast<size_t>(i)].key = absl::StrCat("k", i);
+  }
+  return requests;
 }
 
 class DurableWorld {
@@ -233,21 +243,35 @@ class DurableWorld {
 
   void Run(absl::Duration time) { clock.AdvanceTime(time); }
 
-  // These run the clock until the reply has come.
-  absl::StatusOr<bool> Enqueue(DurableRequest request) {
-    std::optional<absl::StatusOr<bool>> created;
-    client->Enqueue(kName, std::move(request),
-                    [&](const absl::StatusOr<bool>& got) { created = got; });
-    while (!created.has_value()) Run(absl::Microseconds(100));
-    return *created;
+  // Makes a call, and runs the clock until its reply has come.
+  template <typename T, typename Call>
+  absl::StatusOr<T> Await(const Call& call) {
+    std::optional<absl::StatusOr<T>> got;
+    call([&](absl::StatusOr<T> reply) {
+      EXPECT_FALSE(got.has_value());
+      got = std::move(reply);
+    });
+    EXPECT_FALSE(got.has_value()) << "called back inside the call";
+    for (int i = 0; i < 100'000 && !got.has_value(); ++i) {
+      Run(absl::Microseconds(100));
+    }
+    return got.value_or(absl::UnknownError("no answer"));
+  }
+  absl::StatusOr<bool> Enqueue(DurableRequest request,
+                               const std::string& name = kName) {
+    return Await<bool>([&](auto callback) {
+      client->Enqueue(name, std::move(request), std::move(callback));
+    });
+  }
+  // Adds `Requests(count)`.
+  void EnqueueMany(int count) {
+    for (const DurableRequest& request : Requests(count)) {
+      EXPECT_EQ(Enqueue(request).status(), absl::OkStatus());
+    }
   }
   DurableStatus Get(const std::string& key) {
-    std::optional<absl::StatusOr<DurableStatus>> status;
-    client->Get(kName, key, [&](absl::StatusOr<DurableStatus> got) {
-      status = std::move(got);
-    });
-    while (!status.has_value()) Run(absl::Microseconds(100));
-    return **std::move(status);
+    return *Await<DurableStatus>(
+        [&](auto callback) { client->Get(kName, key, std::move(callback)); });
   }
   DurableStatus Cancel(const std::string& key) {
     return Signal(&DurableClient::Cancel, key);
@@ -257,20 +281,13 @@ class DurableWorld {
   }
   DurableStatus Signal(decltype(&DurableClient::Cancel) signal,
                        const std::string& key) {
-    std::optional<absl::StatusOr<DurableStatus>> status;
-    ((*client).*signal)(kName, key, [&](absl::StatusOr<DurableStatus> got) {
-      status = std::move(got);
+    return *Await<DurableStatus>([&](auto callback) {
+      ((*client).*signal)(kName, key, std::move(callback));
     });
-    while (!status.has_value()) Run(absl::Microseconds(100));
-    return **std::move(status);
   }
-  DurableStats Stats() {
-    std::optional<absl::StatusOr<DurableStats>> stats;
-    client->Stats(kName, [&](absl::StatusOr<DurableStats> got) {
-      stats = std::move(got);
-    });
-    while (!stats.has_value()) Run(absl::Microseconds(100));
-    return **std::move(stats);
+  DurableStats Stats(const std::string& name = kName) {
+    return *Await<DurableStats>(
+        [&](auto callback) { client->Stats(name, std::move(callback)); });
   }
 
   SimulatedClock clock{SimulatedClock::Mode::kManual};
