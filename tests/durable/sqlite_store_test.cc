@@ -125,9 +125,8 @@ TEST_F(SqliteStoreTest, FileOfVersionOneIsUpgradedWithItsWaits) {
   {
     const Store store = MakeStore();
     ASSERT_TRUE(store.Enqueue({{.key = "held", .record = "r"}}).ok());
-    const absl::StatusOr<ClaimReply> claimed = store.Claim();
-    ASSERT_TRUE(claimed.ok());
-    fence = claimed->fence;
+    const ClaimReply claimed = ValueOrFail(store.Claim());
+    fence = claimed.fence;
     ASSERT_TRUE(
         store.Enqueue({{.key = "free", .delay_us = kMinute, .record = "r"}})
             .ok());
@@ -145,16 +144,14 @@ TEST_F(SqliteStoreTest, FileOfVersionOneIsUpgradedWithItsWaits) {
             "");
   const Store store = MakeStore();
   EXPECT_EQ(store.Get("held").due_us, fence);
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits.at(0).key, "free");
-  EXPECT_TRUE(claimed->waits.at(0).is_notified);
-  const absl::StatusOr<SettleReply> settled =
-      store.Settle({{.key = "held", .fence = fence},
-                    {.key = "free", .fence = claimed->fence}});
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, IsEmpty());
+  const ClaimReply claimed = ValueOrFail(store.Claim());
+  ASSERT_THAT(claimed.waits, SizeIs(1));
+  EXPECT_EQ(claimed.waits.at(0).key, "free");
+  EXPECT_TRUE(claimed.waits.at(0).is_notified);
+  const SettleReply settled =
+      ValueOrFail(store.Settle({{.key = "held", .fence = fence},
+                                {.key = "free", .fence = claimed.fence}}));
+  EXPECT_THAT(settled.lost, IsEmpty());
   EXPECT_EQ(file_.Run("SELECT version FROM waiter_schema"), "2");
 }
 
@@ -233,20 +230,13 @@ TEST_F(SqliteStoreTest, FullFileRefusesWaitsUntilOthersEnd) {
   const Store store = MakeStore({.syncs = false, .max_bytes = 1 << 20});
   EXPECT_GT(Fill(store), 0);
   EXPECT_EQ(file_.Run("PRAGMA integrity_check"), "ok");
-  const absl::StatusOr<ClaimReply> claimed = store.Claim(50);
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(50));
+  const ClaimReply claimed = ValueOrFail(store.Claim(50));
+  ASSERT_THAT(claimed.waits, SizeIs(50));
   std::vector<SettleItem> ends;
-  for (const ClaimedWait& wait : claimed->waits) {
-    ends.push_back({.key = wait.key,
-                    .fence = claimed->fence,
-                    .action = SettleAction::kEndUnheard,
-                    .record = "2over",
-                    .reason = "success"});
+  for (const ClaimedWait& wait : claimed.waits) {
+    ends.push_back(Over(wait.key, claimed.fence, "success", ""));
   }
-  const absl::StatusOr<SettleReply> settled = store.Settle(std::move(ends));
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_THAT(ValueOrFail(store.Settle(std::move(ends))).lost, IsEmpty());
   EXPECT_TRUE(store.Enqueue({{.key = "new"}}).ok());
 }
 
@@ -264,9 +254,8 @@ TEST_F(SqliteStoreTest, FullDiskRefusesWaitsUntilThereIsRoom) {
     std::filesystem::remove(path + suffix);
   }
   std::ofstream(ballast) << std::string(1 << 20, 'x');
-  absl::StatusOr<std::shared_ptr<WaitStore>> made = MakeSqliteWaitStore(path);
-  ASSERT_TRUE(made.ok()) << made.status();
-  const Store store(*made);
+  std::shared_ptr<WaitStore> made = ValueOrFail(MakeSqliteWaitStore(path));
+  const Store store(made);
   ASSERT_TRUE(store.Open().ok());
   EXPECT_GT(Fill(store), 0);
   std::filesystem::remove(ballast);
@@ -424,10 +413,9 @@ TEST(SqliteClockTest, RestartOfTheMachineTakesTheWallClock) {
 TEST_F(SqliteStoreTest, TimeOfTheFileIsTheMachines) {
   const Store store = MakeStore();
   const int64_t before = absl::ToUnixMicros(absl::Now());
-  const absl::StatusOr<EnqueueReply> reply = store.Enqueue({{.key = "a"}});
-  ASSERT_TRUE(reply.ok());
-  EXPECT_GE(reply->now_us, before);
-  EXPECT_LE(reply->now_us, absl::ToUnixMicros(absl::Now()));
+  const EnqueueReply reply = ValueOrFail(store.Enqueue({{.key = "a"}}));
+  EXPECT_GE(reply.now_us, before);
+  EXPECT_LE(reply.now_us, absl::ToUnixMicros(absl::Now()));
 }
 
 // As it may when the machine starts again.
@@ -440,20 +428,17 @@ TEST_F(SqliteStoreTest, TimeThatWentBackDelaysNoNewWaits) {
   ASSERT_TRUE(store.Open().ok());
   step("1");
   ASSERT_TRUE(store.Enqueue({{.key = "held", .record = "r"}}).ok());
-  const absl::StatusOr<ClaimReply> held = store.Claim();
-  ASSERT_TRUE(held.ok());
-  ASSERT_THAT(held->waits, SizeIs(1));
+  const ClaimReply held = ValueOrFail(store.Claim());
+  ASSERT_THAT(held.waits, SizeIs(1));
   step("-1");
   ASSERT_TRUE(store.Enqueue({{.key = "new", .record = "r"}}).ok());
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok());
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits.at(0).key, "new");
-  EXPECT_EQ(store.Get("held").due_us, held->fence);
-  const absl::StatusOr<SettleReply> settled =
-      store.Settle({{.key = "held", .fence = held->fence}});
-  ASSERT_TRUE(settled.ok());
-  EXPECT_THAT(settled->lost, IsEmpty());
+  const ClaimReply claimed = ValueOrFail(store.Claim());
+  ASSERT_THAT(claimed.waits, SizeIs(1));
+  EXPECT_EQ(claimed.waits.at(0).key, "new");
+  EXPECT_EQ(store.Get("held").due_us, held.fence);
+  const SettleReply settled =
+      ValueOrFail(store.Settle({{.key = "held", .fence = held.fence}}));
+  EXPECT_THAT(settled.lost, IsEmpty());
 }
 
 // A claim writes one row, whatever the number of its waits.
@@ -469,23 +454,20 @@ TEST_F(SqliteStoreTest, ClaimChangesNoWaitAndEndsWithItsLastOne) {
   constexpr const char* kClaims =
       "SELECT count(*) || ' ' || coalesce(sum(held), 0) FROM waiter_claims";
   const std::string before = file_.Run(kWaits);
-  const absl::StatusOr<ClaimReply> two = store.Claim(2);
-  ASSERT_TRUE(two.ok());
-  ASSERT_THAT(two->waits, SizeIs(2));
+  const ClaimReply two = ValueOrFail(store.Claim(2));
+  ASSERT_THAT(two.waits, SizeIs(2));
   EXPECT_EQ(file_.Run(kWaits), before);
   EXPECT_EQ(file_.Run(kClaims), "1 2");
-  const absl::StatusOr<ClaimReply> one = store.Claim(2);
-  ASSERT_TRUE(one.ok());
-  ASSERT_THAT(one->waits, SizeIs(1));
+  const ClaimReply one = ValueOrFail(store.Claim(2));
+  ASSERT_THAT(one.waits, SizeIs(1));
   // The fence of another claim holds nothing here.
-  const absl::StatusOr<SettleReply> wrong =
-      store.Settle({{.key = two->waits.at(0).key, .fence = one->fence},
-                    {.key = one->waits.at(0).key, .fence = two->fence}});
-  ASSERT_TRUE(wrong.ok());
-  EXPECT_THAT(wrong->lost, SizeIs(2));
+  const SettleReply wrong = ValueOrFail(
+      store.Settle({{.key = two.waits.at(0).key, .fence = one.fence},
+                    {.key = one.waits.at(0).key, .fence = two.fence}}));
+  EXPECT_THAT(wrong.lost, SizeIs(2));
   EXPECT_EQ(file_.Run(kClaims), "2 3");
-  for (const ClaimedWait& wait : two->waits) {
-    ASSERT_TRUE(store.Settle({{.key = wait.key, .fence = two->fence}}).ok());
+  for (const ClaimedWait& wait : two.waits) {
+    ASSERT_TRUE(store.Settle({{.key = wait.key, .fence = two.fence}}).ok());
   }
   EXPECT_EQ(file_.Run(kClaims), "1 1");
 }
@@ -496,9 +478,7 @@ TEST_F(SqliteStoreTest, ClockThatWasSetBackIsNoted) {
     ASSERT_TRUE(store.Open().ok());
   }
   file_.Run("UPDATE waiter_schema SET offset_us = offset_us + 7200000000");
-  const absl::StatusOr<DurableCheckReport> report = MakeStore().Check();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->servers.at(0).description,
+  EXPECT_THAT(ValueOrFail(MakeStore().Check()).servers.at(0).description,
               HasSubstr("ahead of the clock, which was set back"));
 }
 

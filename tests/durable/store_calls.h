@@ -36,6 +36,28 @@ absl::StatusOr<T> AnswerOf(const Call& call) {
   return promise.get_future().get();
 }
 
+// Returns the write that ends a held wait, whose result a handler will hear.
+inline SettleItem Ended(const std::string& key, int64_t fence,
+                        const std::string& value = "value") {
+  return {.key = key,
+          .fence = fence,
+          .action = SettleAction::kEnd,
+          .record = "1ended",
+          .value = value,
+          .reason = "success"};
+}
+// The same if no handler will hear it.
+inline SettleItem Over(const std::string& key, int64_t fence,
+                       const std::string& reason = "success",
+                       const std::string& value = "value") {
+  return {.key = key,
+          .fence = fence,
+          .action = SettleAction::kEndUnheard,
+          .record = "2over",
+          .value = value,
+          .reason = reason};
+}
+
 // A wait store, with calls for partition 0 of the name "n".
 class StoreCalls {
  public:

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <map>
 #include <random>
 #include <set>
@@ -25,6 +24,7 @@
 #include "gmock/gmock.h"
 #include "tests/durable/wait_scripts_fixture.h"
 #include "tests/support/first_seed.h"
+#include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
 #include "waiter/durable/server_info.h"
 #include "waiter/durable/store.h"
@@ -118,16 +118,15 @@ void WaitScriptsCheckTest::ExpectSameDamage(bool repairs) {
                             .repairs = repairs,
                             .missing = book.fence % 3 - 1};
   for (int i = 0; i < 20; ++i) request.keys.push_back(absl::StrCat("k", i));
-  const auto examined =
+  const auto examined = ValueOrFail(
       internal::ToFaultyWaits(Run(internal::Scripts().examine, partition_,
-                                  internal::ExamineArguments(request)));
-  ASSERT_TRUE(examined.ok()) << examined.status();
+                                  internal::ExamineArguments(request))));
   const std::vector<FaultyWait> expected = book_.Examine(request, now_);
-  ASSERT_EQ(examined->size(), expected.size());
+  ASSERT_EQ(examined.size(), expected.size());
   std::set<std::string> faulty;
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ((*examined)[i].key, expected[i].key);
-    EXPECT_EQ((*examined)[i].fault, expected[i].fault) << expected[i].key;
+    EXPECT_EQ(examined[i].key, expected[i].key);
+    EXPECT_EQ(examined[i].fault, expected[i].fault) << expected[i].key;
     faulty.insert(expected[i].key);
   }
   EXPECT_EQ(std::vector<std::string>(faulty.begin(), faulty.end()), book.keys);
@@ -147,9 +146,8 @@ TEST_F(WaitScriptsCheckTest, DamageIsThatOfTheBook) {
           {.key = absl::StrCat("k", absl::Uniform(gen, 0, 20)),
            .record = "r",
            .args = "args"});
-      const auto script = Enqueue(request);
-      ASSERT_TRUE(script.ok()) << script.status();
-      EXPECT_EQ(script->created, book_.Enqueue(request, now_)->created);
+      const auto script = ValueOrFail(Enqueue(request));
+      EXPECT_EQ(script.created, book_.Enqueue(request, now_)->created);
       ExpectSameClaims({.partition = partition_, .most = 3, .lease_us = 1000});
       for (int i = absl::Uniform(gen, 0, 4); i > 0; --i) Damage(gen);
       ExpectSameDamage(/*repairs=*/absl::Bernoulli(gen, 0.3));
@@ -179,10 +177,9 @@ TEST_F(WaitScriptsCheckTest, CheckTakesManyWaitsInSteps) {
   int steps = 0;
   std::string cursor;
   do {
-    const absl::StatusOr<CheckReply> step = Check(cursor);
-    ASSERT_TRUE(step.ok()) << step.status();
-    EXPECT_LT(step->records, 2000);
-    cursor = step->cursor;
+    const CheckReply step = ValueOrFail(Check(cursor));
+    EXPECT_LT(step.records, 2000);
+    cursor = step.cursor;
     ++steps;
   } while (!cursor.empty() && steps < 1000);
   EXPECT_GT(steps, 20);
@@ -217,22 +214,16 @@ TEST_F(WaitScriptsCheckTest, CheckRefusesWhatIsNoCursor) {
 
 TEST_F(WaitScriptsCheckTest, ServerSaysHowItIsSetUp) {
   const auto inspect = [&] {
-    std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(internal::Scripts().inspect,
-                  internal::PartitionKeys(partition_), {},
-                  [&](absl::StatusOr<RedisReply> got) {
-                    reply.set_value(std::move(got));
-                  });
-    return internal::ToWaitServer(reply.get_future().get());
+    return internal::ToWaitServer(Call(
+        internal::Scripts().inspect, internal::PartitionKeys(partition_), {}));
   };
-  absl::StatusOr<WaitServer> server = inspect();
-  ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_EQ(server->id.size(), 40);
-  EXPECT_THAT(server->description,
+  WaitServer server = ValueOrFail(inspect());
+  EXPECT_EQ(server.id.size(), 40);
+  EXPECT_THAT(server.description,
               testing::MatchesRegex("(Redis|Valkey) [0-9.]+, maxmemory-policy "
                                     "noeviction, appendonly no, primary with 0 "
                                     "replicas"));
-  EXPECT_THAT(server->faults, ElementsAre(HasSubstr("appendonly is no")));
+  EXPECT_THAT(server.faults, ElementsAre(HasSubstr("appendonly is no")));
   server_->Run({"CONFIG", "SET", "dir", testing::TempDir()});
   server_->Run({"CONFIG", "SET", "appendonly", "yes"});
   EXPECT_THAT(inspect()->faults, IsEmpty());

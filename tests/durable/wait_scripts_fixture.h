@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,7 +21,9 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/durable/store_calls.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/status_matchers.h"
 #include "tests/support/wait_book.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/wait_scripts.h"
@@ -44,22 +45,38 @@ class WaitScriptsFixture : public testing::Test {
         *RedisClient::Make(server_->Url(), {.call_timeout = absl::Seconds(60)});
   }
 
-  // Runs the script as if the server's clock showed `now_`.
-  absl::StatusOr<RedisReply> Run(const RedisScript& script,
-                                 const WaitPartition& partition,
-                                 std::vector<std::string> arguments) {
-    const RedisScript at_time(absl::StrReplaceAll(
+  absl::StatusOr<RedisReply> Call(const RedisScript& script,
+                                  std::vector<std::string> keys,
+                                  std::vector<std::string> arguments) {
+    return AnswerOf<RedisReply>([&](auto callback) {
+      client_->Call(script, std::move(keys), std::move(arguments),
+                    std::move(callback));
+    });
+  }
+  // Returns the script as it is if the server's clock shows `now_`.
+  RedisScript AtTime(const RedisScript& script) const {
+    return RedisScript(absl::StrReplaceAll(
         script.text(),
         {{"redis.call('TIME')",
           absl::StrCat("{", now_ / 1'000'000, ", ", now_ % 1'000'000, "}")}}));
-    std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(at_time, internal::PartitionKeys(partition),
-                  std::move(arguments), [&](absl::StatusOr<RedisReply> got) {
-                    reply.set_value(std::move(got));
-                  });
-    return reply.get_future().get();
+  }
+  absl::StatusOr<RedisReply> Run(const RedisScript& script,
+                                 const WaitPartition& partition,
+                                 std::vector<std::string> arguments) {
+    return Call(AtTime(script), internal::PartitionKeys(partition),
+                std::move(arguments));
   }
 
+  // Adds waits, and claims those that are due for a second.
+  void Add(std::vector<EnqueueItem> items) {
+    ValueOrFail(Enqueue({.partition = partition_,
+                         .most_pending = 10,
+                         .items = std::move(items)}));
+  }
+  ClaimReply ClaimDue() {
+    return ValueOrFail(
+        Claim({.partition = partition_, .most = 10, .lease_us = 1'000'000}));
+  }
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request) {
     return internal::ToEnqueueReply(Run(internal::Scripts().enqueue,
                                         request.partition,

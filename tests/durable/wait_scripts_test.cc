@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <random>
 #include <set>
@@ -25,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
+#include "tests/durable/store_calls.h"
 #include "tests/durable/wait_scripts_fixture.h"
 #include "tests/support/first_seed.h"
 #include "tests/support/status_matchers.h"
@@ -59,7 +59,11 @@ class WaitScriptsTest : public WaitScriptsFixture {
   // Expects that rows, numbers and scans are those of the book.
   void ExpectSameState();
 
-  void FillPartition(std::string& fence);
+  // Fills all keys of the partition. One wait is due and one is kept. One is
+  // held after a crash, marked, notified and cancelled. Returns its fence.
+  std::string FillPartition();
+  // Fills the keys of the script, and returns the fence, if any.
+  std::string Prepare(const ScriptCase& script);
   absl::StatusOr<RedisReply> RunCase(const ScriptCase& script,
                                      const std::string& fence);
 };
@@ -121,11 +125,10 @@ void WaitScriptsTest::TrySignal(std::mt19937_64& gen) {
                                  .signal = absl::Bernoulli(gen, 0.5)
                                                ? WaitSignal::kCancel
                                                : WaitSignal::kNotify};
-  const auto script =
+  const auto script = ValueOrFail(
       internal::ToStoredWaits(Run(internal::Scripts().signal, partition_,
-                                  internal::SignalArguments(request)));
-  ASSERT_TRUE(script.ok()) << script.status();
-  ExpectSameRows(*script, book_.Signal(request, now_));
+                                  internal::SignalArguments(request))));
+  ExpectSameRows(script, book_.Signal(request, now_));
 }
 
 void WaitScriptsTest::TryMark(std::mt19937_64& gen) {
@@ -140,23 +143,20 @@ void WaitScriptsTest::TryMark(std::mt19937_64& gen) {
 void WaitScriptsTest::ExpectSameState() {
   std::vector<std::string> all;
   for (int i = 0; i < 20; ++i) all.push_back(absl::StrCat("k", i));
-  const auto rows = Get(all);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  ExpectSameRows(*rows, book_.Get(partition_, all));
-  const auto stats =
-      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
-  ASSERT_TRUE(stats.ok()) << stats.status();
+  const auto rows = ValueOrFail(Get(all));
+  ExpectSameRows(rows, book_.Get(partition_, all));
+  const auto stats = ValueOrFail(
+      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {})));
   const WaitStats expected = book_.Stats(partition_, now_);
-  EXPECT_EQ(stats->pending, expected.pending);
-  EXPECT_EQ(stats->overdue, expected.overdue);
-  EXPECT_EQ(stats->next_us, expected.next_us);
-  EXPECT_EQ(stats->kept, expected.kept);
-  EXPECT_EQ(stats->polls, expected.polls);
-  EXPECT_THAT(stats->counters, UnorderedElementsAreArray(expected.counters));
-  const auto scanned =
-      internal::ToScanReply(Run(internal::Scripts().scan, partition_, {"0"}));
-  ASSERT_TRUE(scanned.ok()) << scanned.status();
-  EXPECT_EQ(scanned->waits.size(), book_.Scan(partition_).waits.size());
+  EXPECT_EQ(stats.pending, expected.pending);
+  EXPECT_EQ(stats.overdue, expected.overdue);
+  EXPECT_EQ(stats.next_us, expected.next_us);
+  EXPECT_EQ(stats.kept, expected.kept);
+  EXPECT_EQ(stats.polls, expected.polls);
+  EXPECT_THAT(stats.counters, UnorderedElementsAreArray(expected.counters));
+  const auto scanned = ValueOrFail(
+      internal::ToScanReply(Run(internal::Scripts().scan, partition_, {"0"})));
+  EXPECT_EQ(scanned.waits.size(), book_.Scan(partition_).waits.size());
 }
 
 TEST_F(WaitScriptsTest, AllAreThoseOfTheBook) {
@@ -281,45 +281,32 @@ std::vector<ScriptCase> AllScripts() {
   };
 }
 
-// Fills all keys of the partition. One wait is due and one is kept. One is held
-// after a crash, marked, notified and cancelled.
-void WaitScriptsTest::FillPartition(std::string& fence) {
+std::string WaitScriptsTest::FillPartition() {
   server_->Run({"FLUSHALL"});
-  ASSERT_TRUE(Enqueue({.partition = partition_,
-                       .most_pending = 10,
-                       .items = {{.key = "kept", .record = "r", .args = "x"},
-                                 {.key = "held", .record = "r", .args = "x"}}})
-                  .ok());
-  ClaimRequest request = {
-      .partition = partition_, .most = 10, .lease_us = 1'000'000};
-  absl::StatusOr<ClaimReply> claimed = Claim(request);
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_TRUE(Settle({.partition = partition_,
+  Add({{.key = "kept", .record = "r", .args = "x"},
+       {.key = "held", .record = "r", .args = "x"}});
+  ValueOrFail(Settle({.partition = partition_,
                       .lease_us = 1'000'000,
                       .retain_us = 1'000'000'000,
-                      .items = {{.key = "kept",
-                                 .fence = claimed->fence,
-                                 .action = SettleAction::kEndUnheard,
-                                 .record = "2 ",
-                                 .value = "v",
-                                 .reason = "success"}}})
-                  .ok());
+                      .items = {Over("kept", ClaimDue().fence)}}));
   now_ += 2'000'000;  // The holder of the other wait has vanished.
-  claimed = Claim(request);
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  fence = absl::StrCat(claimed->fence);
-  ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"held", "1"}).ok());
+  const int64_t fence = ClaimDue().fence;
+  EXPECT_TRUE(Run(internal::Scripts().mark, partition_, {"held", "1"}).ok());
   for (const char* signal : {"c", "n"}) {
-    ASSERT_TRUE(
+    EXPECT_TRUE(
         Run(internal::Scripts().signal, partition_, {signal, "held"}).ok());
   }
-  ASSERT_TRUE(Enqueue({.partition = partition_,
-                       .most_pending = 10,
-                       .items = {{.key = "due", .record = "r"}}})
-                  .ok());
+  Add({{.key = "due", .record = "r"}});
   std::vector<std::string> command = internal::PartitionKeys(partition_);
   command.insert(command.begin(), "EXISTS");
-  ASSERT_EQ(server_->Run(command), "11");
+  EXPECT_EQ(server_->Run(command), "11");
+  return absl::StrCat(fence);
+}
+
+std::string WaitScriptsTest::Prepare(const ScriptCase& script) {
+  if (!script.has_other_keys) return FillPartition();
+  server_->Run({"FLUSHALL"});
+  return "";
 }
 
 absl::StatusOr<RedisReply> WaitScriptsTest::RunCase(const ScriptCase& script,
@@ -340,8 +327,7 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
       // These have other keys.
       if (script.has_other_keys) continue;
       SCOPED_TRACE(absl::StrCat(script.name, " without ", missing));
-      std::string fence;
-      FillPartition(fence);
+      const std::string fence = FillPartition();
       server_->Run(missing.empty() ? std::vector<std::string>{"FLUSHALL"}
                                    : std::vector<std::string>{"DEL", missing});
       const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
@@ -352,66 +338,50 @@ TEST_F(WaitScriptsTest, EachScriptRunsWithoutAnyOfItsKeys) {
               {"1", "0", "due", "held", "kept", "none"});
       EXPECT_TRUE(mended.ok()) << mended.status();
       EXPECT_THAT(CheckAll().keys, IsEmpty());
-      ASSERT_TRUE(Enqueue({.partition = partition_,
-                           .most_pending = 10,
-                           .items = {{.key = "another", .record = "r"}}})
-                      .ok());
-      const absl::StatusOr<ClaimReply> claimed =
-          Claim({.partition = partition_, .most = 10, .lease_us = 1'000'000});
-      ASSERT_TRUE(claimed.ok()) << claimed.status();
-      EXPECT_THAT(claimed->waits, testing::Contains(testing::Field(
-                                      &ClaimedWait::key, "another")));
+      Add({{.key = "another", .record = "r"}});
+      EXPECT_THAT(ClaimDue().waits, testing::Contains(testing::Field(
+                                        &ClaimedWait::key, "another")));
       ASSERT_FALSE(HasFailure());
     }
   }
 }
 
 TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
-  const absl::StatusOr<RedisReply> opened =
-      Run(internal::Scripts().open, partition_, {"n", "4"});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->integer, 4);
+  const RedisReply opened =
+      ValueOrFail(Run(internal::Scripts().open, partition_, {"n", "4"}));
+  EXPECT_EQ(opened.integer, 4);
   server_->Run({"FLUSHALL"});
   const absl::StatusOr<RedisReply> workers =
       Run(internal::Scripts().heartbeat, partition_, {"worker", "0"});
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
   server_->Run({"FLUSHALL"});
-  const absl::StatusOr<WaitSpace> space =
-      internal::ToWaitSpace(Run(internal::Scripts().space, partition_, {}));
-  ASSERT_TRUE(space.ok()) << space.status();
-  EXPECT_THAT(space->names, IsEmpty());
-  EXPECT_THAT(space->workers, IsEmpty());
+  const WaitSpace space = ValueOrFail(
+      internal::ToWaitSpace(Run(internal::Scripts().space, partition_, {})));
+  EXPECT_THAT(space.names, IsEmpty());
+  EXPECT_THAT(space.workers, IsEmpty());
 }
 
 // The store replies that the wait is lost if the key with the due times is.
 TEST_F(WaitScriptsTest, SettleOfAWaitThatIsNotDueIsLost) {
-  std::string fence;
-  FillPartition(fence);
+  const std::string fence = FillPartition();
   server_->Run({"DEL", internal::PartitionKeys(partition_)[0]});
-  const auto settled = Settle({.partition = partition_,
-                               .lease_us = 1'000'000,
-                               .items = {{.key = "held",
-                                          .fence = std::stoll(fence),
-                                          .action = SettleAction::kHold}}});
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, ElementsAre("held"));
+  const auto settled =
+      ValueOrFail(Settle({.partition = partition_,
+                          .lease_us = 1'000'000,
+                          .items = {{.key = "held",
+                                     .fence = std::stoll(fence),
+                                     .action = SettleAction::kHold}}}));
+  EXPECT_THAT(settled.lost, ElementsAre("held"));
 }
 
 TEST_F(WaitScriptsTest, RecordlessWaitIsDroppedAndCounted) {
-  ASSERT_TRUE(Enqueue({.partition = partition_,
-                       .most_pending = 10,
-                       .items = {{.key = "a"}}})
-                  .ok());
+  Add({{.key = "a"}});
   server_->Run({"DEL", internal::PartitionKeys(partition_)[1]});
-  const auto claimed =
-      Claim({.partition = partition_, .most = 10, .lease_us = 1'000'000});
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  EXPECT_THAT(claimed->waits, IsEmpty());
-  const auto stats =
-      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {}));
-  ASSERT_TRUE(stats.ok()) << stats.status();
-  EXPECT_EQ(stats->pending, 0);
+  EXPECT_THAT(ClaimDue().waits, IsEmpty());
+  const auto stats = ValueOrFail(
+      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {})));
+  EXPECT_EQ(stats.pending, 0);
 }
 
 // On a full server, holders can still write and workers can start, but no
@@ -420,12 +390,7 @@ TEST_F(WaitScriptsTest, FullServerRefusesEnqueueAndNothingElse) {
   for (const ScriptCase& script : AllScripts()) {
     SCOPED_TRACE(script.name);
     server_->Run({"CONFIG", "SET", "maxmemory", "0"});
-    std::string fence;
-    if (script.has_other_keys) {
-      server_->Run({"FLUSHALL"});
-    } else {
-      FillPartition(fence);
-    }
+    const std::string fence = Prepare(script);
     server_->Run({"CONFIG", "SET", "maxmemory", "1"});
     const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
     EXPECT_THAT(
@@ -456,12 +421,7 @@ TEST_F(WaitScriptsTest, UserWithTheCommandsOfTheDocumentRunsEachScript) {
   for (const ScriptCase& script : AllScripts()) {
     SCOPED_TRACE(script.name);
     client_ = admin;
-    std::string fence;
-    if (script.has_other_keys) {
-      server_->Run({"FLUSHALL"});
-    } else {
-      FillPartition(fence);
-    }
+    const std::string fence = Prepare(script);
     client_ = user;
     const absl::StatusOr<RedisReply> reply = RunCase(script, fence);
     EXPECT_TRUE(reply.ok()) << reply.status();
@@ -470,8 +430,7 @@ TEST_F(WaitScriptsTest, UserWithTheCommandsOfTheDocumentRunsEachScript) {
 
 // The server must not do half of the enqueue.
 TEST_F(WaitScriptsTest, EnqueueThatAFullServerRefusesChangesNothing) {
-  std::string fence;
-  FillPartition(fence);
+  FillPartition();
   const std::vector<std::string> keys = internal::PartitionKeys(partition_);
   const auto all = [&] {
     std::vector<std::string> dumps;
@@ -514,37 +473,25 @@ TEST_F(WaitScriptsTest, BatchesOfAThousandPass) {
     request.items.push_back({.key = absl::StrCat("k", i), .record = "r"});
   }
   ASSERT_TRUE(Enqueue(request).ok());
-  const auto claimed =
-      Claim({.partition = partition_, .most = 1000, .lease_us = 1'000'000});
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  const auto claimed = ValueOrFail(
+      Claim({.partition = partition_, .most = 1000, .lease_us = 1'000'000}));
   SettleRequest settle = {.partition = partition_, .lease_us = 1'000'000};
-  for (const ClaimedWait& wait : claimed->waits) {
+  for (const ClaimedWait& wait : claimed.waits) {
     settle.items.push_back({.key = wait.key,
-                            .fence = claimed->fence,
+                            .fence = claimed.fence,
                             .action = SettleAction::kRelease,
                             .record = wait.record});
   }
   EXPECT_EQ(settle.items.size(), 1000);
-  const auto settled = Settle(settle);
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, IsEmpty());
+  EXPECT_THAT(ValueOrFail(Settle(settle)).lost, IsEmpty());
 }
 
 TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
   const auto beat = [&](const std::string& worker) {
-    const RedisScript at_time(absl::StrReplaceAll(
-        internal::Scripts().heartbeat.text(),
-        {{"redis.call('TIME')", absl::StrCat("{", now_ / 1'000'000, ", 0}")}}));
-    std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(at_time, {"workers"}, {worker, "0"},
-                  [&](absl::StatusOr<RedisReply> got) {
-                    reply.set_value(std::move(got));
-                  });
+    const RedisReply workers = ValueOrFail(Call(
+        AtTime(internal::Scripts().heartbeat), {"workers"}, {worker, "0"}));
     std::vector<std::string> live;
-    const absl::StatusOr<RedisReply> workers = reply.get_future().get();
-    for (const RedisReply& id : workers->elements) {
-      live.push_back(id.text);
-    }
+    for (const RedisReply& id : workers.elements) live.push_back(id.text);
     EXPECT_EQ(live, book_.Heartbeat({.space = "s", .worker = worker}, now_));
     return live;
   };
@@ -557,12 +504,7 @@ TEST_F(WaitScriptsTest, WorkersLiveForTenSecondsAfterAHeartbeat) {
 
 TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
   const auto open = [&] {
-    std::promise<absl::StatusOr<RedisReply>> reply;
-    client_->Call(internal::Scripts().open, {"waiter:{s}:names"}, {"n", "4"},
-                  [&](absl::StatusOr<RedisReply> got) {
-                    reply.set_value(std::move(got));
-                  });
-    return reply.get_future().get();
+    return Call(internal::Scripts().open, {"waiter:{s}:names"}, {"n", "4"});
   };
   for (const std::string policy :
        {"allkeys-lru", "allkeys-lfu", "allkeys-random"}) {
@@ -577,40 +519,26 @@ TEST_F(WaitScriptsTest, ServerThatMayDeleteWaitsIsRefused) {
   for (const std::string policy :
        {"volatile-lru", "volatile-ttl", "noeviction"}) {
     server_->Run({"CONFIG", "SET", "maxmemory-policy", policy});
-    const absl::StatusOr<RedisReply> opened = open();
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    EXPECT_EQ(opened->integer, 4);
+    EXPECT_EQ(ValueOrFail(open()).integer, 4);
   }
 }
 
 TEST_F(WaitScriptsTest, NothingOfAWaitHasATimeToLive) {
-  ASSERT_TRUE(Enqueue({.partition = partition_,
-                       .most_pending = 10,
-                       .items = {{.key = "a", .record = "r", .args = "x"},
-                                 {.key = "b", .record = "r", .args = "x"},
-                                 {.key = "c", .record = "r", .args = "x"}}})
-                  .ok());
-  const ClaimRequest request = {
-      .partition = partition_, .most = 10, .lease_us = 1'000'000};
-  ASSERT_TRUE(Claim(request).ok());
+  Add({{.key = "a", .record = "r", .args = "x"},
+       {.key = "b", .record = "r", .args = "x"},
+       {.key = "c", .record = "r", .args = "x"}});
+  ClaimDue();
   now_ += 2'000'000;  // The holder has vanished.
-  const absl::StatusOr<ClaimReply> claimed = Claim(request);
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
+  const int64_t fence = ClaimDue().fence;
   for (const char* signal : {"c", "n"}) {
     ASSERT_TRUE(
         Run(internal::Scripts().signal, partition_, {signal, "a"}).ok());
   }
   ASSERT_TRUE(Run(internal::Scripts().mark, partition_, {"a", "1"}).ok());
-  ASSERT_TRUE(Settle({.partition = partition_,
+  ValueOrFail(Settle({.partition = partition_,
                       .lease_us = 1'000'000,
                       .retain_us = 1'000'000,
-                      .items = {{.key = "b",
-                                 .fence = claimed->fence,
-                                 .action = SettleAction::kEndUnheard,
-                                 .record = "2 ",
-                                 .value = "v",
-                                 .reason = "success"}}})
-                  .ok());
+                      .items = {Over("b", fence)}}));
   for (const std::string& key : internal::PartitionKeys(partition_)) {
     EXPECT_EQ(server_->Run({"TTL", key}), "-1") << key;
   }

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/durable/store_calls.h"
 #include "tests/durable/wait_store_fixture.h"
 #include "waiter/clock.h"
 #include "waiter/durable/store.h"
@@ -67,22 +68,14 @@ TEST_P(WaitStoreNamesTest, CancelOfAHeldWaitIsToldToItsHolder) {
       {{.key = "a", .fence = claimed.fence, .action = SettleAction::kHold},
        {.key = "b", .fence = claimed.fence, .action = SettleAction::kHold}});
   EXPECT_THAT(settled.cancelled, ElementsAre("a"));
-  Settle({{.key = "a",
-           .fence = settled.fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .reason = "cancelled"}},
+  Settle({Over("a", settled.fence, "cancelled", "")},
          /*retain_us=*/1000);
   EXPECT_FALSE(Get("a").is_cancelled);
 }
 
 TEST_P(WaitStoreNamesTest, CancelDoesNotTouchWhatHasEnded) {
   Add({"a"});
-  Settle({{.key = "a",
-           .fence = Claim().fence,
-           .action = SettleAction::kEnd,
-           .record = "1ended",
-           .reason = "success"}});
+  Settle({Ended("a", Claim().fence, "")});
   const StoredWait before = Get("a");
   const StoredWait wait = Signal({"a"}, WaitSignal::kCancel).at(0);
   EXPECT_FALSE(wait.is_cancelled);
@@ -137,17 +130,7 @@ TEST_P(WaitStoreNamesTest, ForgetRemovesDeliveredResultsOnly) {
   ASSERT_TRUE(Enqueue({{.key = "delivered", .args = "args"}}).ok());
   const ClaimReply claimed = Claim();
   ASSERT_THAT(claimed.waits, SizeIs(2));
-  Settle({{.key = "ended",
-           .fence = claimed.fence,
-           .action = SettleAction::kEnd,
-           .record = "1ended",
-           .reason = "success"},
-          {.key = "delivered",
-           .fence = claimed.fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .value = "value",
-           .reason = "success"}},
+  Settle({Ended("ended", claimed.fence, ""), Over("delivered", claimed.fence)},
          /*retain_us=*/kMinute);
   const std::vector<StoredWait> rows =
       Signal({"pending", "ended", "delivered", "none"}, WaitSignal::kForget);
@@ -174,11 +157,7 @@ TEST_P(WaitStoreNamesTest, NotifyLeavesNothingBehind) {
   Add({"a"});
   const ClaimReply claimed = Claim();
   Signal({"a"}, WaitSignal::kNotify);
-  Settle({{.key = "a",
-           .fence = claimed.fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .reason = "success"}},
+  Settle({Over("a", claimed.fence, "success", "")},
          /*retain_us=*/kMinute);
   EXPECT_EQ(Signal({"a"}, WaitSignal::kNotify).at(0).due_us, std::nullopt);
 }
@@ -270,12 +249,7 @@ TEST_P(WaitStoreNamesTest, CheckFindsNothingInSoundPartitions) {
   Add({"a", "b", "c"});
   const ClaimReply claimed = Claim(2);
   Signal({"c"}, WaitSignal::kCancel);
-  Settle({{.key = claimed.waits.at(0).key,
-           .fence = claimed.fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .value = "value",
-           .reason = "success"}});
+  Settle({Over(claimed.waits.at(0).key, claimed.fence)});
   CheckReply all;
   std::string cursor;
   int steps = 0;

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/durable/store_calls.h"
 #include "tests/durable/wait_store_fixture.h"
 #include "tests/support/status_matchers.h"
 #include "waiter/durable/store.h"
@@ -56,16 +57,15 @@ TEST_P(WaitStoreContractTest, WaitIsAddedOnceAndThenLeftAlone) {
 }
 
 TEST_P(WaitStoreContractTest, DelayCountsFromTheStoresTimeToTheMicrosecond) {
-  const absl::StatusOr<EnqueueReply> reply =
-      Enqueue({{.key = "a", .delay_us = 3'000'000'001},
-               {.key = "b", .delay_us = kMinute * 60 * 876'000}});
-  ASSERT_TRUE(reply.ok()) << reply.status();
+  const EnqueueReply reply =
+      ValueOrFail(Enqueue({{.key = "a", .delay_us = 3'000'000'001},
+                           {.key = "b", .delay_us = kMinute * 60 * 876'000}}));
   for (const auto& [key, delay] :
        {std::pair("a", 3'000'000'001), {"b", kMinute * 60 * 876'000}}) {
     const StoredWait wait = Get(key);
     ASSERT_TRUE(wait.due_us.has_value());
     // The time is even, because no worker holds the wait.
-    const int64_t due = reply->now_us + delay;
+    const int64_t due = reply.now_us + delay;
     EXPECT_EQ(*wait.due_us, due - due % 2);
   }
 }
@@ -289,12 +289,7 @@ TEST_P(WaitStoreContractTest, HeldOnWaitsHaveANewFence) {
 TEST_P(WaitStoreContractTest, EndIsHeldUntilItIsDelivered) {
   Add({"a"});
   const ClaimReply claimed = Claim();
-  SettleReply settled = Settle({{.key = "a",
-                                 .fence = claimed.fence,
-                                 .action = SettleAction::kEnd,
-                                 .record = "1ended",
-                                 .value = "value",
-                                 .reason = "success"}});
+  SettleReply settled = Settle({Ended("a", claimed.fence)});
   EXPECT_EQ(Get("a").due_us, settled.fence);
   EXPECT_EQ(Get("a").value, "value");
   WaitStats stats = Stats();
@@ -315,20 +310,13 @@ TEST_P(WaitStoreContractTest, EndIsHeldUntilItIsDelivered) {
   EXPECT_EQ(stats.kept, 1);
   EXPECT_EQ(Count(stats, "success"), 1);
   EXPECT_THAT(Claim().waits, IsEmpty());
-  const absl::StatusOr<EnqueueReply> again = Enqueue({{.key = "a"}});
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_THAT(again->created, ElementsAre(false));
+  EXPECT_THAT(ValueOrFail(Enqueue({{.key = "a"}})).created, ElementsAre(false));
 }
 
 TEST_P(WaitStoreContractTest, ResultThatIsNotDeliveredIsClaimedAgain) {
   Add({"a"});
   const ClaimReply claimed = Claim();
-  const SettleReply settled = Settle({{.key = "a",
-                                       .fence = claimed.fence,
-                                       .action = SettleAction::kEnd,
-                                       .record = "1ended",
-                                       .value = "value",
-                                       .reason = "success"}});
+  const SettleReply settled = Settle({Ended("a", claimed.fence)});
   Settle({{.key = "a", .fence = settled.fence}});
   const ClaimReply again = Claim();
   ASSERT_THAT(again.waits, SizeIs(1));
@@ -338,14 +326,7 @@ TEST_P(WaitStoreContractTest, ResultThatIsNotDeliveredIsClaimedAgain) {
 
 TEST_P(WaitStoreContractTest, EndThatNobodyHearsIsDeliveredAtOnce) {
   Add({"a"});
-  EXPECT_THAT(Settle({{.key = "a",
-                       .fence = Claim().fence,
-                       .action = SettleAction::kEndUnheard,
-                       .record = "2over",
-                       .value = "value",
-                       .reason = "deadline"}})
-                  .lost,
-              IsEmpty());
+  EXPECT_THAT(Settle({Over("a", Claim().fence, "deadline")}).lost, IsEmpty());
   EXPECT_EQ(Get("a").due_us, std::nullopt);
   EXPECT_EQ(Get("a").value, "value");
   EXPECT_EQ(Stats().kept, 1);
@@ -354,12 +335,7 @@ TEST_P(WaitStoreContractTest, EndThatNobodyHearsIsDeliveredAtOnce) {
 
 TEST_P(WaitStoreContractTest, ResultIsNotKeptWithoutATimeForIt) {
   ASSERT_TRUE(Enqueue({{.key = "a", .record = "r", .args = "x"}}).ok());
-  Settle({{.key = "a",
-           .fence = Claim().fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .value = "value",
-           .reason = "success"}},
+  Settle({Over("a", Claim().fence)},
          /*retain_us=*/0);
   const StoredWait wait = Get("a");
   EXPECT_FALSE(wait.exists());
@@ -372,23 +348,11 @@ TEST_P(WaitStoreContractTest, ResultIsNotKeptWithoutATimeForIt) {
 TEST_P(WaitStoreContractTest, ResultIsForgottenAfterItsTime) {
   Add({"a", "b"});
   const int64_t fence = Claim().fence;
-  Settle({{.key = "a",
-           .fence = fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .value = "value",
-           .reason = "success"},
-          {.key = "b",
-           .fence = fence,
-           .action = SettleAction::kEndUnheard,
-           .record = "2over",
-           .reason = "success"}},
+  Settle({Over("a", fence), Over("b", fence, "success", "")},
          /*retain_us=*/1000);
   subject_->Pass(absl::Milliseconds(50));
   // The key may be used again.
-  const absl::StatusOr<EnqueueReply> again = Enqueue({{.key = "a"}});
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_THAT(again->created, ElementsAre(true));
+  EXPECT_THAT(ValueOrFail(Enqueue({{.key = "a"}})).created, ElementsAre(true));
   EXPECT_EQ(Get("a").value, "");
   // A settle forgets up to two results for each of its items.
   Settle({{.key = "none", .fence = 1}});
