@@ -31,6 +31,7 @@
 namespace waiter::internal::store_thread_test {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 // Sets how a store answers, and records its calls. `Open` with the name "bad"
@@ -150,6 +151,25 @@ class StoreThreadTest : public testing::Test {
   void AwaitFirst() { entered_.get_future().wait(); }
   void Release() { release_.set_value(); }
 
+  // Starts the store, and opens two names while it opens "first". Returns the
+  // replies in order.
+  std::vector<absl::Status> OpenDuringFirst(const std::string& second,
+                                            const std::string& third) {
+    HoldFirst();
+    Start();
+    auto first = Open("first");
+    AwaitFirst();
+    auto next = Open(second);
+    auto last = Open(third);
+    Release();
+    return {first.get().status(), next.get().status(), last.get().status()};
+  }
+  // Returns the calls of the store until its end.
+  const std::vector<std::string>& LogToTheEnd() {
+    store_ = nullptr;
+    return script_->log;
+  }
+
   const std::shared_ptr<Script> script_ = std::make_shared<Script>();
   std::shared_ptr<StoreThread> store_;
 
@@ -159,35 +179,17 @@ class StoreThreadTest : public testing::Test {
 };
 
 TEST_F(StoreThreadTest, RequestsThatArriveDuringATransactionShareTheNext) {
-  HoldFirst();
-  Start();
-  auto first = Open("first");
-  AwaitFirst();
-  auto second = Open("second");
-  auto third = Open("third");
-  Release();
-  for (auto* reply : {&first, &second, &third}) {
-    EXPECT_TRUE(reply->get().ok());
-  }
-  store_ = nullptr;
-  EXPECT_THAT(script_->log,
+  EXPECT_THAT(OpenDuringFirst("second", "third"), Each(absl::OkStatus()));
+  EXPECT_THAT(LogToTheEnd(),
               ElementsAre("begin", "first", "commit", "begin", "second",
                           "third", "commit", "destroyed"));
 }
 
 TEST_F(StoreThreadTest, RequestThatBreaksATransactionFailsAlone) {
-  HoldFirst();
-  Start();
-  auto first = Open("first");
-  AwaitFirst();
-  auto good = Open("good");
-  auto bad = Open("bad");
-  Release();
-  EXPECT_TRUE(first.get().ok());
-  EXPECT_TRUE(good.get().ok());
-  EXPECT_THAT(bad.get().status(), StatusIs(absl::StatusCode::kDataLoss));
-  store_ = nullptr;
-  EXPECT_THAT(script_->log,
+  EXPECT_THAT(OpenDuringFirst("good", "bad"),
+              ElementsAre(absl::OkStatus(), absl::OkStatus(),
+                          StatusIs(absl::StatusCode::kDataLoss)));
+  EXPECT_THAT(LogToTheEnd(),
               ElementsAre("begin", "first", "commit", "begin", "good", "bad",
                           "roll back", "begin", "good", "commit", "begin",
                           "bad", "roll back", "destroyed"));
@@ -197,26 +199,15 @@ TEST_F(StoreThreadTest, RefusedRequestLetsTheTransactionPass) {
   Start();
   EXPECT_THAT(Open("refused").get().status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  store_ = nullptr;
-  EXPECT_THAT(script_->log,
+  EXPECT_THAT(LogToTheEnd(),
               ElementsAre("begin", "refused", "commit", "destroyed"));
 }
 
 TEST_F(StoreThreadTest, UnknownOutcomeIsNotRepeated) {
   script_->commit = absl::UnavailableError("unknown");
-  HoldFirst();
-  Start();
-  auto first = Open("first");
-  AwaitFirst();
-  auto second = Open("second");
-  auto third = Open("third");
-  Release();
-  for (auto* reply : {&first, &second, &third}) {
-    EXPECT_THAT(reply->get().status(),
-                StatusIs(absl::StatusCode::kUnavailable));
-  }
-  store_ = nullptr;
-  EXPECT_THAT(script_->log,
+  EXPECT_THAT(OpenDuringFirst("second", "third"),
+              Each(StatusIs(absl::StatusCode::kUnavailable)));
+  EXPECT_THAT(LogToTheEnd(),
               ElementsAre("begin", "first", "roll back", "begin", "second",
                           "third", "roll back", "destroyed"));
 }
@@ -225,8 +216,7 @@ TEST_F(StoreThreadTest, TransactionThatDoesNotBeginIsAnErrorForAll) {
   script_->begin = absl::AbortedError("locked");
   Start();
   EXPECT_THAT(Open("a").get().status(), StatusIs(absl::StatusCode::kAborted));
-  store_ = nullptr;
-  EXPECT_THAT(script_->log, ElementsAre("begin", "destroyed"));
+  EXPECT_THAT(LogToTheEnd(), ElementsAre("begin", "destroyed"));
 }
 
 TEST_F(StoreThreadTest, OnlyReadsDoNotWrite) {
@@ -236,8 +226,7 @@ TEST_F(StoreThreadTest, OnlyReadsDoNotWrite) {
     done.set_value(space.ok());
   });
   EXPECT_TRUE(done.get_future().get());
-  store_ = nullptr;
-  EXPECT_THAT(script_->log,
+  EXPECT_THAT(LogToTheEnd(),
               ElementsAre("begin to read", "commit", "destroyed"));
 }
 
