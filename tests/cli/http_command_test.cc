@@ -60,7 +60,7 @@ std::vector<Row> Waits() {
   return {
       // kubernetes/kubectl#1482, skypilot-org/skypilot#9996, cdap#13476: their
       // waiters keep polling until the timeout.
-      {"a job that fails ends the wait at once",
+      {"a job that fails ends the wait immediately",
        {Response("200 OK", R"({"status": "RUNNING"})"),
         Response("200 OK", R"({"status": "FAILED",)"
                            R"("error": {"message": "disk quota"}})")},

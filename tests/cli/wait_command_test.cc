@@ -171,7 +171,7 @@ std::vector<RunRow> Runs(const std::string& ready, const std::string& dead) {
       {"the exit code of a failure can be chosen",
        {"exec:exit 64", "--failure-code=9"},
        9},
-      {"a probe that cannot run fails at once",
+      {"a probe that cannot run fails immediately",
        {"exec:no-such-command-here"},
        1,
        {"no-such-command-here"}},
