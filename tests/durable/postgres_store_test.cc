@@ -172,8 +172,7 @@ TEST_F(PostgresStoreTest, DroppedSchemaIsMadeAgain) {
   Run("DROP SCHEMA " + schema() + " CASCADE");
   EXPECT_FALSE(store.Enqueue({{.key = "a"}}).ok() &&
                store.Enqueue({{.key = "a"}}).ok());
-  const absl::StatusOr<EnqueueReply> again = store.Enqueue({{.key = "a"}});
-  ASSERT_TRUE(again.ok()) << again.status();
+  const EnqueueReply again = ValueOrFail(store.Enqueue({{.key = "a"}}));
 }
 
 TEST_F(PostgresStoreTest, PartitionOfAKeyIsThatOfClients) {
@@ -243,12 +242,9 @@ TEST_F(PostgresInboxTest, OpenTransactionBlocksNobody) {
   ASSERT_EQ(Enqueue({.key = "c"}), "");
   EXPECT_EQ(program_->Run(*PostgresCancel("default", "n", "b", schema())), "");
   const absl::Time start = absl::Now();
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  EXPECT_THAT(claimed->waits, SizeIs(2));
-  const absl::StatusOr<EnqueueReply> added = store.Enqueue({{.key = "c"}});
-  ASSERT_TRUE(added.ok()) << added.status();
-  EXPECT_THAT(added->created, ElementsAre(true));
+  EXPECT_THAT(ValueOrFail(store.Claim()).waits, SizeIs(2));
+  const EnqueueReply added = ValueOrFail(store.Enqueue({{.key = "c"}}));
+  EXPECT_THAT(added.created, ElementsAre(true));
   EXPECT_LT(absl::Now() - start, absl::Seconds(1));
   EXPECT_EQ(Sql("COMMIT"), "");
   EXPECT_TRUE(store.Get("b").is_cancelled);
@@ -271,9 +267,7 @@ TEST_F(PostgresInboxTest, OtherLanguagesEnqueueAndSignalBySql) {
             "\n");
   EXPECT_TRUE(store.Get("text").is_cancelled);
   EXPECT_FALSE(store.Get("none").exists());
-  const absl::StatusOr<ClaimReply> claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  EXPECT_THAT(claimed->waits, SizeIs(1));
+  EXPECT_THAT(ValueOrFail(store.Claim()).waits, SizeIs(1));
 }
 
 TEST_F(PostgresInboxTest, MoreRowsThanOneCallMovesAllArrive) {
@@ -338,12 +332,11 @@ TEST_F(PostgresStoreTest, CheckFindsAndRepairsWhatOtherProgramsBreak) {
 }
 
 TEST_F(PostgresStoreTest, SettingsThatEndangerWaitsAreFaults) {
-  const absl::StatusOr<DurableCheckReport> report = MakeStore().Check();
-  ASSERT_TRUE(report.ok()) << report.status();
-  ASSERT_THAT(report->servers, SizeIs(1));
-  EXPECT_THAT(report->servers[0].description,
+  const DurableCheckReport report = ValueOrFail(MakeStore().Check());
+  ASSERT_THAT(report.servers, SizeIs(1));
+  EXPECT_THAT(report.servers[0].description,
               AllOf(HasSubstr("PostgreSQL "), HasSubstr("fsync=off")));
-  EXPECT_THAT(report->servers[0].faults,
+  EXPECT_THAT(report.servers[0].faults,
               ElementsAre(HasSubstr("set fsync = on")));
 }
 
