@@ -8,7 +8,6 @@
 
 #ifdef WAITER_HAS_LIBPQ
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -17,9 +16,7 @@
 #include <functional>
 #include <future>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +28,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "tests/durable/live_workers.h"
 #include "tests/durable/postgres_fixture.h"
 #include "tests/durable/store_calls.h"
 #include "tests/support/postgres_server.h"
@@ -51,91 +49,37 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr int kWaits = 200;
-
-// Waits, their workers and their deliveries. The waits succeed after
-// `LetAllSucceed`.
-class Work {
+class Work : public LiveWorkers {
  public:
   explicit Work(std::function<StoreCalls()> make_store)
-      : make_store_(std::move(make_store)) {}
-
-  void AddWorker() {
-    auto waits =
-        DurableWaits::Make(make_store_().get(), {.lease = absl::Seconds(2)});
-    ASSERT_TRUE(waits.ok()) << waits.status();
-    ASSERT_TRUE((*waits)
-                    ->Register(
-                        "job",
-                        {.timeout = absl::Minutes(5),
-                         .backoff = {.initial_delay = absl::Milliseconds(50),
-                                     .max_delay = absl::Seconds(1)}},
-                        [this](const DurablePoll&) -> Poll<std::string> {
-                          ++polls_;
-                          if (!may_succeed_) return NotReady();
-                          return Success("done");
-                        },
-                        [this](const DurableResult& result) {
-                          const std::lock_guard lock(mutex_);
-                          results_[result.key].push_back(
-                              result.idempotency_key);
-                          return absl::OkStatus();
-                        })
-                    .ok());
-    (*waits)->Start();
-    workers_.push_back(*std::move(waits));
+      : LiveWorkers(/*waits=*/200, {.lease = absl::Seconds(2)},
+                    /*limit=*/absl::Minutes(1)),
+        make_store_(std::move(make_store)) {
+    policy_ = {.timeout = absl::Minutes(5),
+               .backoff = {.initial_delay = absl::Milliseconds(50),
+                           .max_delay = absl::Seconds(1)}};
   }
 
-  void EnqueueAll() const {
-    const auto client = *DurableClient::Make(make_store_().get(), {});
-    std::vector<DurableRequest> requests;
-    for (int i = 0; i < kWaits; ++i) {
-      requests.push_back({.key = absl::StrCat("k", i)});
-    }
-    const auto added = AnswerOf<int64_t>(
-        [&](auto callback) { client->EnqueueMany("job", requests, callback); });
-    ASSERT_TRUE(added.ok()) << added.status();
-    EXPECT_EQ(*added, kWaits);
+  std::shared_ptr<WaitStore> MakeStore() override {
+    return make_store_().get();
   }
 
-  void LetAllSucceed() { may_succeed_ = true; }
-  int64_t polls() const { return polls_; }
-
-  // Waits until each wait has a result, and expects that all deliveries of a
-  // wait are equal and the store is sound.
-  void ExpectAllResults() {
-    const absl::Time end = absl::Now() + absl::Seconds(60);
-    while (Delivered() < kWaits && absl::Now() < end) {
-      absl::SleepFor(absl::Milliseconds(20));
-    }
-    ASSERT_EQ(Delivered(), kWaits);
+  // Expects in addition that the workers can end, and that the store is sound.
+  void ExpectAllResultsAndSoundStore() {
+    ExpectAllResults();
     for (const auto& waits : workers_) {
       EXPECT_TRUE(waits->Drain(absl::Seconds(10)));
     }
     workers_.clear();
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, keys] : results_) {
-      for (const std::string& each : keys) EXPECT_EQ(each, keys[0]) << key;
-    }
-    const auto report = AnswerOf<DurableCheckReport>([&](auto callback) {
-      CheckDurableWaits(make_store_().get(), "job", {}, callback);
-    });
-    ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_THAT(report->findings, IsEmpty());
+    const auto report =
+        ValueOrFail(AnswerOf<DurableCheckReport>([&](auto callback) {
+          CheckDurableWaits(MakeStore(), "job", {}, callback);
+        }));
+    EXPECT_THAT(report.findings, IsEmpty());
   }
 
  private:
-  int Delivered() {
-    const std::lock_guard lock(mutex_);
-    return static_cast<int>(results_.size());
-  }
-
   const std::function<StoreCalls()> make_store_;
-  std::vector<std::unique_ptr<DurableWaits>> workers_;
-  std::atomic<bool> may_succeed_ = false;
-  std::atomic<int64_t> polls_ = 0;
-  std::mutex mutex_;
-  std::map<std::string, std::vector<std::string>> results_;
 };
 
 class PostgresFaultsTest : public PostgresFixture {
@@ -170,26 +114,19 @@ void DoAll(const StoreCalls& store, const std::string& key) {
   EXPECT_EQ(store.Open().status(), absl::OkStatus());
   EXPECT_EQ(store.Enqueue({{.key = key, .args = "x"}}).status(),
             absl::OkStatus());
-  const auto claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits[0].crashes, 0);
+  const auto claimed = ValueOrFail(store.Claim());
+  ASSERT_THAT(claimed.waits, SizeIs(1));
+  EXPECT_EQ(claimed.waits[0].crashes, 0);
   EXPECT_TRUE(store.Cancel(key).at(0).is_cancelled);
-  const auto held = store.Settle({{.key = key,
-                                   .fence = claimed->fence,
-                                   .action = SettleAction::kEnd,
-                                   .record = "1ended",
-                                   .value = "value",
-                                   .reason = "success"}});
-  ASSERT_TRUE(held.ok()) << held.status();
-  EXPECT_THAT(held->lost, IsEmpty());
-  const auto over = store.Settle({{.key = key,
-                                   .fence = held->fence,
-                                   .action = SettleAction::kDelivered,
-                                   .record = "2over"}},
-                                 StoreCalls::kMinute);
-  ASSERT_TRUE(over.ok()) << over.status();
-  EXPECT_THAT(over->lost, IsEmpty());
+  const auto held = ValueOrFail(store.Settle({Ended(key, claimed.fence)}));
+  EXPECT_THAT(held.lost, IsEmpty());
+  const auto over =
+      ValueOrFail(store.Settle({{.key = key,
+                                 .fence = held.fence,
+                                 .action = SettleAction::kDelivered,
+                                 .record = "2over"}},
+                               StoreCalls::kMinute));
+  EXPECT_THAT(over.lost, IsEmpty());
   EXPECT_EQ(store.Get(key).value, "value");
 }
 
@@ -276,18 +213,17 @@ TEST_F(PostgresFaultsTest, LockOfAnotherTransactionIsAnErrorAfterThreeSeconds) {
 TEST_F(PostgresFaultsTest, ClockThatIsSetBackChangesNoHolder) {
   const StoreCalls store = MakeStore();
   ASSERT_TRUE(store.Enqueue({{.key = "a"}, {.key = "b"}}).ok());
-  const auto first = store.Claim(1);
-  ASSERT_TRUE(first.ok()) << first.status();
+  const auto first = ValueOrFail(store.Claim(1));
   Run("CREATE OR REPLACE FUNCTION @now_us() RETURNS bigint LANGUAGE sql AS "
       "'SELECT (extract(epoch FROM clock_timestamp() - interval ''2 hours'') "
       "* 1000000)::bigint'");
   EXPECT_THAT(store.Claim()->waits, IsEmpty());
-  const auto settled = store.Settle({{.key = first->waits.at(0).key,
-                                      .fence = first->fence,
-                                      .action = SettleAction::kHold}});
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, IsEmpty());
-  EXPECT_GT(settled->fence, first->fence);
+  const auto settled =
+      ValueOrFail(store.Settle({{.key = first.waits.at(0).key,
+                                 .fence = first.fence,
+                                 .action = SettleAction::kHold}}));
+  EXPECT_THAT(settled.lost, IsEmpty());
+  EXPECT_GT(settled.fence, first.fence);
 }
 
 TEST_F(PostgresFaultsTest, ClockThatWasAheadDelaysNoNewWaits) {
@@ -302,21 +238,19 @@ TEST_F(PostgresFaultsTest, ClockThatWasAheadDelaysNoNewWaits) {
   ASSERT_TRUE(store.Open().ok());
   set_clock(5);
   ASSERT_TRUE(store.Enqueue({{.key = "a"}, {.key = "b"}}).ok());
-  const auto ahead = store.Claim(1);
-  ASSERT_TRUE(ahead.ok()) << ahead.status();
-  ASSERT_THAT(ahead->waits, SizeIs(1));
+  const auto ahead = ValueOrFail(store.Claim(1));
+  ASSERT_THAT(ahead.waits, SizeIs(1));
   set_clock(0);
   ASSERT_TRUE(store.Enqueue({{.key = "new"}}).ok());
-  const auto claimed = store.Claim();
-  ASSERT_TRUE(claimed.ok()) << claimed.status();
-  ASSERT_THAT(claimed->waits, SizeIs(1));
-  EXPECT_EQ(claimed->waits[0].key, "new");
-  EXPECT_GT(claimed->fence, ahead->fence);
-  EXPECT_EQ(store.Get("a").due_us, ahead->fence);
-  const auto settled = store.Settle({{.key = "a", .fence = ahead->fence},
-                                     {.key = "new", .fence = claimed->fence}});
-  ASSERT_TRUE(settled.ok()) << settled.status();
-  EXPECT_THAT(settled->lost, IsEmpty());
+  const auto claimed = ValueOrFail(store.Claim());
+  ASSERT_THAT(claimed.waits, SizeIs(1));
+  EXPECT_EQ(claimed.waits[0].key, "new");
+  EXPECT_GT(claimed.fence, ahead.fence);
+  EXPECT_EQ(store.Get("a").due_us, ahead.fence);
+  const auto settled =
+      ValueOrFail(store.Settle({{.key = "a", .fence = ahead.fence},
+                                {.key = "new", .fence = claimed.fence}}));
+  EXPECT_THAT(settled.lost, IsEmpty());
   EXPECT_THAT(store.Claim()->waits, SizeIs(2));
   EXPECT_THAT(store.Faults(false), IsEmpty());
 }
@@ -334,8 +268,7 @@ TEST_F(PostgresFaultsTest, KilledServerLosesNothing) {
     absl::SleepFor(absl::Milliseconds(300));
     server().Start();
   }
-  work.LetAllSucceed();
-  work.ExpectAllResults();
+  work.ExpectAllResultsAndSoundStore();
 }
 
 TEST_F(PostgresFaultsTest, EndedSessionsOnlyDelay) {
@@ -349,7 +282,7 @@ TEST_F(PostgresFaultsTest, EndedSessionsOnlyDelay) {
     absl::SleepFor(absl::Milliseconds(30));
     if (i == 30) work.LetAllSucceed();
   }
-  work.ExpectAllResults();
+  work.ExpectAllResultsAndSoundStore();
 }
 
 TEST_F(PostgresFaultsTest, ServerThatStandsStillForLongerThanALease) {
@@ -361,8 +294,7 @@ TEST_F(PostgresFaultsTest, ServerThatStandsStillForLongerThanALease) {
   server().Pause();
   absl::SleepFor(absl::Seconds(4));
   server().Resume();
-  work.LetAllSucceed();
-  work.ExpectAllResults();
+  work.ExpectAllResultsAndSoundStore();
 }
 
 TEST_F(PostgresFaultsTest, ServerThatStandsStillDelaysNeitherTimersNorTheEnd) {
@@ -485,8 +417,7 @@ TEST_F(PostgresFaultsTest, StandbyThatTakesOverContinuesAllWaits) {
   primary->Kill();
   absl::SleepFor(absl::Milliseconds(500));
   standby.Promote();
-  work.LetAllSucceed();
-  work.ExpectAllResults();
+  work.ExpectAllResultsAndSoundStore();
 }
 
 }  // namespace
