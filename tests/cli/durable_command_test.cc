@@ -114,7 +114,9 @@ class DurableCommandTest : public FolderFixture {
   }
 
   // A busy machine may take long.
-  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
+  const ScopedEventuallyDefaults patience_{
+      {.timeout = absl::Minutes(2),
+       .backoff = {.max_delay = absl::Milliseconds(50)}}};
   std::unique_ptr<RedisServer> server_;
 };
 

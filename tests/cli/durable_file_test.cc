@@ -65,7 +65,7 @@ class DurableFileTest : public FolderFixture {
 
  private:
   // A busy machine may take long.
-  const ScopedEventuallyDefaults patience_{{.timeout = absl::Seconds(30)}};
+  const ScopedEventuallyDefaults patience_{{.timeout = absl::Minutes(2)}};
 };
 
 TEST_F(DurableFileTest, WaitsOutliveAWorkerThatIsKilled) {

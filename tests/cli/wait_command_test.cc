@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -200,7 +201,10 @@ std::vector<RunRow> Runs(const std::string& ready, const std::string& dead) {
 
 TEST_F(WaitCommandTest, ArgumentsAndVariablesDecideHowARunEnds) {
   const Listener listener;
-  for (const RunRow& run : Runs(listener.url(), DeadUrl())) {
+  // A port that nobody listens to, and that nobody else can take.
+  const UniqueFd bound = BindTcp("127.0.0.1");
+  const std::string dead = absl::StrCat("tcp://127.0.0.1:", PortOf(bound));
+  for (const RunRow& run : Runs(listener.url(), dead)) {
     SCOPED_TRACE(run.claim);
     const Ended ended = Call(run.arguments, {.environment = run.variables});
     EXPECT_EQ(ended.code, run.code) << ended.err;

@@ -97,7 +97,7 @@ inline void PrintTo(const Ended& ended, std::ostream* to) {
 // Returns the path of the `waiter` program.
 std::string WaiterPath();
 
-// Returns whether `waiter` was built with libcurl.
+// Returns whether `waiter` finds libcurl on this machine.
 bool HasHttp();
 
 // Returns a port of 127.0.0.1, or of ::1, on which nothing listens.

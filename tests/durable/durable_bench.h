@@ -14,7 +14,6 @@
 #define WAITER_TESTS_DURABLE_DURABLE_BENCH_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,7 +23,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/durable/bent_wait_store.h"

@@ -246,16 +246,18 @@ class DurableWorld {
   // Makes a call, and runs the clock until its reply has come.
   template <typename T, typename Call>
   absl::StatusOr<T> Await(const Call& call) {
-    std::optional<absl::StatusOr<T>> got;
-    call([&](absl::StatusOr<T> reply) {
-      EXPECT_FALSE(got.has_value());
-      got = std::move(reply);
+    // The callback may come after this has returned.
+    const auto got = std::make_shared<std::optional<absl::StatusOr<T>>>();
+    call([got](absl::StatusOr<T> reply) {
+      EXPECT_FALSE(got->has_value());
+      *got = std::move(reply);
     });
-    EXPECT_FALSE(got.has_value()) << "called back inside the call";
-    for (int i = 0; i < 100'000 && !got.has_value(); ++i) {
+    EXPECT_FALSE(got->has_value()) << "called back inside the call";
+    for (int i = 0; i < 100'000 && !got->has_value(); ++i) {
       Run(absl::Microseconds(100));
     }
-    return got.value_or(absl::UnknownError("no answer"));
+    EXPECT_TRUE(got->has_value()) << "no answer";
+    return got->value_or(absl::UnknownError("no answer"));
   }
   absl::StatusOr<bool> Enqueue(DurableRequest request,
                                const std::string& name = kName) {

@@ -95,6 +95,11 @@ class LiveWorkers {
   void ExpectAllResults() {
     LetAllSucceed();
     EXPECT_EVENTUALLY(results(), waits_);
+    ExpectEqualResults();
+  }
+
+  // Expects that all deliveries so far of a wait have the same result.
+  void ExpectEqualResults() {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, results] : results_) {
       EXPECT_EQ(results.size(), 1) << key;

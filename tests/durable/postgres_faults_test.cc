@@ -37,7 +37,6 @@
 #include "waiter/durable/postgres_store.h"
 #include "waiter/durable/store.h"
 #include "waiter/durable/worker.h"
-#include "waiter/poll.h"
 
 namespace waiter {
 namespace {
@@ -71,6 +70,7 @@ class Work : public LiveWorkers {
       EXPECT_TRUE(waits->Drain(absl::Seconds(10)));
     }
     workers_.clear();
+    ExpectEqualResults();
     const auto report =
         ValueOrFail(AnswerOf<DurableCheckReport>([&](auto callback) {
           CheckDurableWaits(MakeStore(), "job", {}, callback);

@@ -172,7 +172,7 @@ TEST_F(PostgresStoreTest, DroppedSchemaIsMadeAgain) {
   Run("DROP SCHEMA " + schema() + " CASCADE");
   EXPECT_FALSE(store.Enqueue({{.key = "a"}}).ok() &&
                store.Enqueue({{.key = "a"}}).ok());
-  const EnqueueReply again = ValueOrFail(store.Enqueue({{.key = "a"}}));
+  ValueOrFail(store.Enqueue({{.key = "a"}}));
 }
 
 TEST_F(PostgresStoreTest, PartitionOfAKeyIsThatOfClients) {

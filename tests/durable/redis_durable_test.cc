@@ -58,7 +58,7 @@ class RedisDurableTest : public FolderFixture, protected LiveWorkers {
         *RedisClient::Make(server_->Url(), {.call_timeout = absl::Seconds(2)}));
   }
 
-  void ExpectAllResultsInTime() {
+  void ExpectAllResultsWithoutOldPolls() {
     ExpectAllResults();
     EXPECT_EQ(late(), 0);
   }
@@ -71,7 +71,7 @@ TEST_F(RedisDurableTest, WorkersShareTheWaits) {
   AddWorker();
   AddWorker();
   Sleep(2);
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, WorkerThatEndsWithoutADrainLosesNothing) {
@@ -80,7 +80,7 @@ TEST_F(RedisDurableTest, WorkerThatEndsWithoutADrainLosesNothing) {
   Sleep(2);
   workers_.clear();
   AddWorker();
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, DrainGivesAllBack) {
@@ -90,7 +90,7 @@ TEST_F(RedisDurableTest, DrainGivesAllBack) {
   EXPECT_TRUE(workers_[0]->Drain(absl::Seconds(10)));
   EXPECT_EQ(workers_[0]->State().held, 0);
   AddWorker();
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, KilledServerThatKeptItsFileLosesNothing) {
@@ -103,7 +103,7 @@ TEST_F(RedisDurableTest, KilledServerThatKeptItsFileLosesNothing) {
     Sleep(1);
     server_->Start();
   }
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 // The server restarts with a file from before the results were recorded.
@@ -123,7 +123,7 @@ TEST_F(RedisDurableTest, ResultsOfALostTailAreFoundAndDeliveredAgain) {
   server_->Start();
   EXPECT_EVENTUALLY(deliveries(), testing::Ge(2 * kWaits));
   // The repeated deliveries have the same idempotency keys.
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, EmptiedServerLosesAllAndWorkersGoOnWithWhatComes) {
@@ -135,7 +135,7 @@ TEST_F(RedisDurableTest, EmptiedServerLosesAllAndWorkersGoOnWithWhatComes) {
   EXPECT_EVENTUALLY(workers_[0]->State().lost > 0 &&
                     workers_[0]->State().held == 0);
   EnqueueAll();
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, FullServerRefusesEnqueuesAndWorkersGoOn) {
@@ -147,7 +147,7 @@ TEST_F(RedisDurableTest, FullServerRefusesEnqueuesAndWorkersGoOn) {
                 client->Enqueue("job", {.key = "new"}, std::move(callback));
               }).status(),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, SlowScriptOfAnotherProgramOnlyDelays) {
@@ -165,7 +165,7 @@ TEST_F(RedisDurableTest, SlowScriptOfAnotherProgramOnlyDelays) {
   Sleep(4);
   server_->Run({"SCRIPT", "KILL"});
   slow.join();
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, ServerThatStandsStillForLongerThanALease) {
@@ -176,7 +176,7 @@ TEST_F(RedisDurableTest, ServerThatStandsStillForLongerThanALease) {
   server_->Pause();
   Sleep(5);
   server_->Resume();
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 TEST_F(RedisDurableTest, KilledConnectionsAndFlushedScriptsChangeNothing) {
@@ -188,7 +188,7 @@ TEST_F(RedisDurableTest, KilledConnectionsAndFlushedScriptsChangeNothing) {
     server_->Run({"CLIENT", "KILL", "TYPE", "normal"});
     server_->Run({"SCRIPT", "FLUSH"});
   }
-  ExpectAllResultsInTime();
+  ExpectAllResultsWithoutOldPolls();
 }
 
 }  // namespace

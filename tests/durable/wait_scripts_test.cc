@@ -62,7 +62,8 @@ class WaitScriptsTest : public WaitScriptsFixture {
   // Fills all keys of the partition. One wait is due and one is kept. One is
   // held after a crash, marked, notified and cancelled. Returns its fence.
   std::string FillPartition();
-  // Fills the keys of the script, and returns the fence, if any.
+  // Fills the partition and returns its fence, or empties the server if the
+  // script has other keys.
   std::string Prepare(const ScriptCase& script);
   absl::StatusOr<RedisReply> RunCase(const ScriptCase& script,
                                      const std::string& fence);

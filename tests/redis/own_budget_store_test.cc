@@ -100,10 +100,10 @@ class OwnStoreTest : public testing::Test {
     store_->answer_after = after;
   }
 
-  // Makes a budget again and again, which goes in the callback of a request, in
-  // a timer, or as the last one that refers to the store.
+  // Makes budgets, and destroys each one in the callback of a request, in a
+  // timer, or as the last one that refers to the store.
   template <typename Make>
-  void ExpectMayGo(const Make& make) {
+  void ExpectMayGo(const Make& make, bool is_quota) {
     for (const std::string_view when :
          {"before", "after", "timer", "destroy"}) {
       for (const bool fails : {false, true}) {
@@ -127,7 +127,8 @@ class OwnStoreTest : public testing::Test {
         clock_.AdvanceTime(absl::Minutes(1));
 
         EXPECT_EQ(budget, nullptr);
-        if (store_ != nullptr && !store_->quotas.empty()) {
+        if (is_quota && store_ != nullptr) {
+          ASSERT_FALSE(store_->quotas.empty());
           EXPECT_TRUE(store_->quotas.back().member.leaves);
         }
         store_ = nullptr;
@@ -307,7 +308,7 @@ TEST_F(OwnStoreLimiterTest, LeavingIsTheLastRequest) {
 }
 
 TEST_F(OwnStoreLimiterTest, LimiterMayGoInsideOfACallbackOrATimer) {
-  ExpectMayGo([this] { return MakeLimiter(); });
+  ExpectMayGo([this] { return MakeLimiter(); }, /*is_quota=*/false);
 }
 
 struct OddGrant {
@@ -606,7 +607,7 @@ TEST_F(OwnStoreQuotaTest, EveryErrorMeansLocalAndIsToldAndPasses) {
 }
 
 TEST_F(OwnStoreQuotaTest, QuotaMayGoInsideOfACallbackOrATimer) {
-  ExpectMayGo([this] { return MakeQuota()->quota(); });
+  ExpectMayGo([this] { return MakeQuota()->quota(); }, /*is_quota=*/true);
 }
 
 TEST_F(OwnStoreQuotaTest, OddGrantsNeitherSpinNorStopForEver) {

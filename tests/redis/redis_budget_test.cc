@@ -92,7 +92,7 @@ class RedisBudgetTest : public testing::Test {
   std::mutex mutex_;
   std::vector<MonotonicTime> polls_;
 
-  // The first poll after a change tells its time.
+  // Polls are close together, because times are measured after them.
   const ScopedEventuallyDefaults patience_{
       {.timeout = absl::Seconds(30),
        .backoff = {.max_delay = absl::Milliseconds(20)}}};

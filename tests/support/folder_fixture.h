@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -24,7 +25,11 @@ class FolderFixture : public testing::Test {
   FolderFixture() : folder_(absl::StrCat(testing::TempDir(), "/testXXXXXX")) {
     EXPECT_NE(mkdtemp(folder_.data()), nullptr) << folder_;
   }
-  ~FolderFixture() override { std::filesystem::remove_all(folder_); }
+  ~FolderFixture() override {
+    // A process that a test has left may still write there.
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
 
   const std::string& folder() const { return folder_; }
   std::string Path(std::string_view name) const {

@@ -33,7 +33,7 @@ inline testing::Matcher<const absl::Status&> StatusIs(
 }
 
 // Returns the value. An error is a failure in the caller's line, and ends the
-// test by an exception.
+// test by an exception: call it on the test's thread.
 template <typename T>
 T ValueOrFail(absl::StatusOr<T> got, const char* file = __builtin_FILE(),
               int line = __builtin_LINE()) {

@@ -7,8 +7,8 @@
 #include "cli/probes/schemes/schemes.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
