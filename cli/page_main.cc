@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "cli/charts/page/page_parts.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
@@ -43,7 +44,7 @@ int main() {
   const std::string input = read.str();
   const absl::StatusOr<nlohmann::json> parsed = waiter::cli::ParseJson(input);
   if (!parsed.ok() || !parsed->contains("charts") ||
-      input.find('<') != std::string::npos) {
+      absl::StrContains(input, '<')) {
     std::cerr << "waiter-page: standard input is not a JSON object of charts, "
                  "as waiter --html gives it\n";
     return kBadInput;

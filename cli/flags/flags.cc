@@ -228,6 +228,12 @@ std::vector<std::string> Flags::Names() const {
   return names;
 }
 
+Flags::Flag* Flags::FindNegated(std::string_view name) {
+  if (!absl::ConsumePrefix(&name, "no")) return nullptr;
+  Flag* const flag = Find(name);
+  return flag != nullptr && flag->reader == nullptr ? flag : nullptr;
+}
+
 absl::Status Flags::ReadFlag(const std::string& argument,
                              const std::string* next, bool& used_next) {
   std::string_view name = argument;
@@ -246,11 +252,8 @@ absl::Status Flags::ReadFlag(const std::string& argument,
   }
 
   Flag* flag = Find(name);
-  const bool negated = flag == nullptr && absl::StartsWith(name, "no");
-  if (negated) {
-    flag = Find(name.substr(2));
-    if (flag != nullptr && flag->reader != nullptr) flag = nullptr;
-  }
+  const bool negated = flag == nullptr;
+  if (negated) flag = FindNegated(name);
   if (flag == nullptr) return UnknownFlag(name);
   if (flag->source != Source::kNone && !flag->is_repeatable) {
     return Invalid(flag->has_secrets ? absl::StrCat("--", name) : argument,
@@ -268,8 +271,9 @@ absl::Status Flags::ReadFlag(const std::string& argument,
     return Invalid(argument, absl::StrCat("it needs a value, such as --", name,
                                           "=", flag->example));
   }
-  AddToLine(*flag, name, used_next ? *next : value);
-  absl::Status status = flag->reader(used_next ? *next : value);
+  const std::string_view given = used_next ? *next : value;
+  AddToLine(*flag, name, given);
+  absl::Status status = flag->reader(given);
   if (status.ok()) return status;
   return Invalid(flag->has_secrets ? absl::StrCat("--", name, "=...")
                  : used_next       ? absl::StrCat(argument, " ", *next)

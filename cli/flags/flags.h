@@ -180,6 +180,9 @@ class Flags {
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
 
+  // Returns the switch that `--noname` turns off; null if there is none.
+  Flag* FindNegated(std::string_view name);
+
   // Returns the long forms of short forms, or `argument` itself if it has none.
   std::vector<std::string> LongForms(const std::string& argument) const;
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "cli/text/printable.h"
 #include "cli/text/utf8.h"
 
@@ -88,13 +89,16 @@ std::string FittedBeforeEnd(std::string_view text, size_t columns,
   if (tail == 0 || Fitted(text, 2 * columns) == cut) return cut;
   std::string_view bytes = text;
   bytes.remove_prefix(text.size() - std::min(text.size(), 4 * (tail + 1)));
-  while (!bytes.empty() && (bytes[0] & '\xc0') == '\x80')
+  while (!bytes.empty() && (bytes[0] & '\xc0') == '\x80') {
     bytes.remove_prefix(1);
+  }
   const std::string printable = Fitted(bytes, kMostColumns);
   std::string_view end = printable;
   while (Columns(end) > tail) end.remove_prefix(FirstOf(end).length);
   const size_t left = columns - Columns(end);
-  return absl::StrCat(left > kMore.size() ? Fitted(text, left) : kMore, end);
+  const std::string begin =
+      left > kMore.size() ? Fitted(text, left) : std::string(kMore);
+  return absl::StrCat(begin, end);
 }
 
 std::string Padded(std::string text, size_t columns) {
