@@ -232,8 +232,6 @@ absl::StatusOr<std::unique_ptr<Probe>> MakePostgres(const Target& target,
   return std::make_unique<FirstOfProbe>(factory.loop(), std::move(probes));
 }
 
-constexpr auto MakeMysql = MakeServer<NewMysqlConversation>;
-
 constexpr std::array<Scheme, 2> kSocketSchemes = {{
     {.name = "tcp",
      .form = "`tcp://HOST:PORT`, `HOST:PORT`",
@@ -294,13 +292,13 @@ constexpr auto kServerSchemes = std::to_array<Scheme>({
      .port = 3306,
      .takes_driver = true,
      .parse = ParseMysql,
-     .make = MakeMysql},
+     .make = MakeServer<NewMysqlConversation>},
     {.name = "mariadb",
      .example = "mariadb://localhost:3306",
      .port = 3306,
      .takes_driver = true,
      .parse = ParseMysql,
-     .make = MakeMysql},
+     .make = MakeServer<NewMysqlConversation>},
     {.name = "amqp",
      .form = "`amqp://HOST[:5672]`",
      .ready_when = "the broker, such as RabbitMQ, starts to negotiate; "
