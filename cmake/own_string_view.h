@@ -67,7 +67,7 @@ const T& Adapt(const T& value) {
 }
 inline string_view Adapt(const std::string_view& text) { return ToAbsl(text); }
 
-// What StrSplit() returns. Converts like the original, except that the pieces
+// The result of StrSplit(). Converts like the original, except that the pieces
 // are `std::string_view`.
 class Pieces {
  public:

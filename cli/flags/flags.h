@@ -180,7 +180,7 @@ class Flags {
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
 
-  // Returns the switch that `--noname` turns off; null if there is none.
+  // Returns the switch that `--noname` turns off, or null.
   Flag* FindNegated(std::string_view name);
 
   // Returns the long forms of short forms, or `argument` itself if it has none.

@@ -43,7 +43,7 @@ struct WaitTarget {
   // The name of what happens there, for learned delays.
   std::string operation = {};
 
-  // As in `TargetState`.
+  // How long it usually takes until the target is ready, if that is known.
   std::optional<absl::Duration> usual = std::nullopt;
 
   // Replaces the `poll_timeout` of the policy.

@@ -201,7 +201,7 @@ std::vector<RunRow> Runs(const std::string& ready, const std::string& dead) {
 
 TEST_F(WaitCommandTest, ArgumentsAndVariablesDecideHowARunEnds) {
   const Listener listener;
-  // A port that nobody listens to, and that nobody else can take.
+  // A port without a listener, which other programs cannot take.
   const UniqueFd bound = BindTcp("127.0.0.1");
   const std::string dead = absl::StrCat("tcp://127.0.0.1:", PortOf(bound));
   for (const RunRow& run : Runs(listener.url(), dead)) {

@@ -88,7 +88,7 @@ class ObserverTest : public testing::Test {
     };
   }
 
-  // Lets every hook after a poll whose line has `part` take `time`.
+  // Makes every hook after a poll whose line has `part` take `time`.
   void TakeAfterPolls(absl::Duration time,
                       const std::string& part = " polled ") {
     diary_.on_line = [this, time, part](std::string_view line) {

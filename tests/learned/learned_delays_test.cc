@@ -86,7 +86,7 @@ class LearnedDelaysTest : public LearnedFixture {
     return times;
   }
 
-  // Expects that polls which take `took` have the delays of the curve.
+  // Expects the learned delays after polls that take `took`.
   void ExpectTheCurve(absl::Duration took = absl::ZeroDuration()) {
     WaitOptions plain = Options(nullptr);
     WaitOptions learned = Options(Make());

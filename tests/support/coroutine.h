@@ -46,8 +46,8 @@ class Coroutine {
   ~Coroutine() { Destroy(); }
 
   bool done() const { return handle_.done(); }
-  // Takes the exception that left the coroutine, if any, and throws it. If
-  // nobody calls this, the destructor ends the program.
+  // Takes the exception that left the coroutine, if any, and throws it. The
+  // destructor ends the program if the exception is still there.
   void Rethrow() const {
     const std::exception_ptr thrown =
         std::exchange(handle_.promise().exception, nullptr);

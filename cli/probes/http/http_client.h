@@ -42,7 +42,7 @@ struct HttpDestination {
   // abstract one. Empty: the host is looked up.
   std::string socket = {};
 
-  // As in `HttpOptions`; gRPC requires it.
+  // Whether HTTP/2 is required, as in `HttpOptions`. gRPC requires it.
   bool http2 = false;
 
   // Whether the request asks the server to leave HTTP. An answer of status 101
