@@ -129,7 +129,7 @@ struct RunRow {
   std::vector<std::string> arguments;
   int code;
   std::vector<std::string> messages = {};  // Texts on standard error.
-  std::string_view out = "";
+  std::string_view out = {};
   std::vector<std::string> variables = {};
 };
 
@@ -361,10 +361,10 @@ TEST_F(WaitCommandTest, HintBeyondTheLimitCountsUpToIt) {
 }
 
 TEST_F(WaitCommandTest, ProbeLearnsItsPollFromVariables) {
+  const std::string program =
+      "echo $WAITER_ATTEMPT $WAITER_DEADLINE_MS; test $WAITER_ATTEMPT = 3";
   EXPECT_THAT(Call({"exec", "--every=10ms", "--timeout=1m", "--print-last",
-                    "--", "sh", "-c",
-                    "echo $WAITER_ATTEMPT $WAITER_DEADLINE_MS; "
-                    "test $WAITER_ATTEMPT = 3"}),
+                    "--", "sh", "-c", program}),
               Ends(0, _, MatchesRegex("3 (60000|5[0-9][0-9][0-9][0-9])\n")));
 }
 

@@ -6,8 +6,7 @@
 #ifndef WAITER_TESTS_SUPPORT_FOLDER_FIXTURE_H_
 #define WAITER_TESTS_SUPPORT_FOLDER_FIXTURE_H_
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
