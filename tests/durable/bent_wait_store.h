@@ -50,8 +50,10 @@ class BentWaitStore final : public WaitStore {
   Bend<CheckReply> check;
   Bend<std::vector<FaultyWait>> examine;
   Bend<WaitServer> inspect;
-  // If set, replies to settles and marks are kept until the test sends them.
+  // If set, replies to settles and marks, or to `Get`, are kept until the test
+  // sends them.
   bool keeps_replies = false;
+  bool keeps_rows = false;
   std::vector<std::function<void()>> kept;
   // If not OK, calls fail with this status and have no effect.
   absl::Status down;
@@ -108,6 +110,12 @@ class BentWaitStore final : public WaitStore {
   void Get(WaitPartition partition, std::vector<std::string> keys,
            Callback<std::vector<StoredWait>> callback) override {
     if (Fails(callback)) return;
+    if (keeps_rows) {
+      callback = [this, callback = std::move(callback)](auto reply) {
+        kept.push_back(
+            [callback, reply = std::move(reply)] { callback(reply); });
+      };
+    }
     inner_->Get(std::move(partition), std::move(keys),
                 Bent(&rows, std::move(callback)));
   }

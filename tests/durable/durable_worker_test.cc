@@ -467,6 +467,38 @@ TEST(DurableWorkerTest, RenewalOfALostLeaseIsNotSentForTheNextOne) {
   EXPECT_THAT(world.polls, SizeIs(polls));
 }
 
+// The store loses the result whose value the worker has asked for. When the
+// reply comes, the worker asks for the value of the next result.
+TEST(DurableWorkerTest, LateValueIsNotThatOfTheNextResult) {
+  BentWorld world;
+  world.options.lease = absl::Seconds(2);
+  world.function = [&](const DurablePoll&) -> Poll<std::string> {
+    return Success(absl::StrCat("result ", world.polls.size()));
+  };
+  absl::Status answer = absl::UnavailableError("busy");
+  world.handler = [&](const DurableResult&) { return answer; };
+  (void)world.Enqueue({.key = "a"});
+  const WaitBook before = *world.book;
+  world.AddWorker();
+  BentWaitStore& store = *world.stores[0];
+  store.keeps_rows = true;
+  world.Run(absl::Seconds(3));
+  ASSERT_THAT(store.kept, SizeIs(1));
+  store.down = absl::UnavailableError("away");
+  world.Run(absl::Seconds(3));
+  *world.book = before;
+  store.down = absl::OkStatus();
+  world.Run(absl::Seconds(5));
+  ASSERT_THAT(store.kept, SizeIs(2));
+  answer = absl::OkStatus();
+  store.kept[0]();
+  store.kept[1]();
+  world.Run(absl::Seconds(1));
+  ASSERT_THAT(world.polls, SizeIs(2));
+  EXPECT_EQ(world.deliveries.back().result.value.value(), "result 2");
+  EXPECT_TRUE(world.deliveries.back().is_accepted);
+}
+
 // The worker loses a suspect while it waits for the reply to the mark, and
 // claims the suspect again.
 TEST(DurableWorkerTest, SuspectThatWasLostLetsTheNextOneBePolled) {

@@ -216,11 +216,14 @@ void DurableWorker::FetchValue(Entry& entry) {
   store_->Get(
       partitions_[entry.partition].id, {entry.wait->key()},
       Reply<std::vector<StoredWait>>(
-          [&name = entry.name, key = entry.wait->key()](DurableWorker& self,
-                                                        const auto& rows) {
+          [&name = entry.name, key = entry.wait->key(), number = entry.number](
+              DurableWorker& self, const auto& rows) {
             self.mutex_.AssertHeld();
             Entry* const found = Find(name, key);
-            if (found == nullptr || found->wait->state() != State::kFetching) {
+            // A late reply must not answer a later claim of the wait: a store
+            // that lost its last writes may have another result by then.
+            if (found == nullptr || found->number != number ||
+                found->wait->state() != State::kFetching) {
               return;
             }
             if (!rows.ok() || rows->empty()) {
