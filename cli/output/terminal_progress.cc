@@ -27,6 +27,7 @@ namespace {
 
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 constexpr size_t kMostFinalRows = 40;
+constexpr size_t kNarrowColumns = 60;
 constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 
 // Without these, a terminal would wrap a line whose width it computes to be
@@ -147,8 +148,13 @@ std::vector<std::string> TerminalProgress::Lines(const RunState& run,
     line.AddMark(MarkOf(*row.target, options_.unicode, frame_));
     line.Add(absl::StrCat(" ", row.name, "  "));
     line.Add(row.state, options_.color ? ColorOf(*row.target) : "");
-    line.Add(absl::StrCat("  ", TimeOfLimit(run, *row.target), "  ",
-                          row.activity, "  ", row.found));
+    // On a narrow terminal, the reason needs the place of the times.
+    if (columns < kNarrowColumns) {
+      line.Add(absl::StrCat("  ", row.found));
+    } else {
+      line.Add(absl::StrCat("  ", TimeOfLimit(run, *row.target), "  ",
+                            row.activity, "  ", row.found));
+    }
     lines.push_back(line.text());
   }
   const std::string more = MoreTargets(run, shown);

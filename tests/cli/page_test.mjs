@@ -162,7 +162,7 @@ async function checkPage(browser, name, charts, least, program, args) {
   browser.console = [];
   await browser.send('Page.navigate', {url: `file://${page}`});
   const [drawn, marks, title] = await browser.evaluate(`(async () => {
-    while (!document.body?.dataset.charts) await new Promise(done => setTimeout(done, 20));
+    for (let i = 0; i < 1500 && !document.body?.dataset.charts; ++i) await new Promise(done => setTimeout(done, 20));
     const figures = [...document.querySelectorAll('figure')];
     return [document.body.dataset.charts, figures.map(each => each.dataset.marks), document.querySelector('h1').innerText];
   })()`);

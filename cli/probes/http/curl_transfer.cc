@@ -370,6 +370,10 @@ void CurlTransfer::Finish(CURLcode code) {
     // libcurl accepts such an answer.
     answer_.error = HttpAnswer::Error::kProtocol;
     answer_.error_text = "connection closed before the headers ended";
+  } else if (options_->http2 && !answer_.is_http2) {
+    answer_.error = HttpAnswer::Error::kNotHttp2;
+    answer_.error_text =
+        absl::StrCat("HTTP ", answer_.status, ", not by HTTP/2");
   }
   Remove();
   const HttpClient::Done done = std::move(done_);

@@ -344,10 +344,6 @@ Finding JudgeError(const HttpAnswer& answer) {
 Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
                   absl::Time now) {
   if (answer.error != HttpAnswer::Error::kNone) return JudgeError(answer);
-  if (options.http2 && !answer.is_http2) {
-    return {.status = PollStatus::kServerError,
-            .detail = absl::StrCat(StatusText(answer), ", not by HTTP/2")};
-  }
   using Reason = HttpVerdict::Reason;
   JsonBody json(answer);
   const HttpVerdict verdict =

@@ -99,7 +99,7 @@ Finding Refused(std::string_view message) {
   return finding;
 }
 
-// Returns whether the table exists. An invalid name is an error of the server.
+// Finds out whether the table exists.
 Finding FindTable(const Pq& pq, pg_conn* connection, const std::string& table) {
   const char* const name = table.c_str();
   const std::unique_ptr<pg_result, void (*)(pg_result*)> result(

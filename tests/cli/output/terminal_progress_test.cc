@@ -112,7 +112,8 @@ TEST(TerminalProgressTest, WideLineIsCut) {
       {2, "⠙"},
       {3, "⠙ d"},
       {10, "⠙ db  N..."},
-      {40, "⠙ db  NOT_READY  0:00/5:00  poll 1, n..."},
+      {40, "⠙ db  NOT_READY  " + std::string(20, 'd') + "..."},
+      {59, "⠙ db  NOT_READY  " + std::string(39, 'd') + "..."},
       {60, "⠙ db  NOT_READY  0:00/5:00  poll 1, next 1s  dddddddddddd..."},
       // An unknown width counts as 80 columns.
       {0, "⠙ db  NOT_READY  0:00/5:00  poll 1, next 1s  " +

@@ -161,6 +161,12 @@ TEST_F(HttpTlsTest, OnlyATrustedCertificateIsAccepted) {
   const Finding insecure = Poll(by_name, {.verify = false});
   EXPECT_EQ(insecure.status, PollStatus::kSuccess) << insecure.detail;
 
+  // The server chooses HTTP/1.0.
+  const Finding old = Poll(by_name, {.verify = false, .http2 = true});
+  EXPECT_EQ(old.status, PollStatus::kServerError);
+  EXPECT_EQ(old.detail, "HTTP 200, not by HTTP/2");
+  EXPECT_EQ(old.hint, "does it speak HTTP/2? If not, leave out --http2");
+
   const Finding known = Poll(by_name, {.ca_file = certificate_});
   EXPECT_EQ(known.status, PollStatus::kSuccess) << known.detail;
 
