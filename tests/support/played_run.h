@@ -123,6 +123,7 @@ class PlayedRun {
 // Returns the targets t0, t1, ...
 inline std::vector<std::string> Numbered(int count) {
   std::vector<std::string> targets;
+  targets.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) targets.push_back(absl::StrCat("t", i));
   return targets;
 }
