@@ -72,7 +72,14 @@ waiter_write_chart_specs(${chart_specs})
 
 # The name `waiter` is taken by the library.
 add_executable(waiter_program ${command_sources} ${chart_specs})
-set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter)
+set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter UNITY_BUILD_MODE GROUP)
+# The unnamed namespaces of one folder have no name twice, but those of the command do.
+foreach(source IN LISTS command_sources)
+  file(RELATIVE_PATH group ${PROJECT_SOURCE_DIR} ${source})
+  get_filename_component(group ${group} DIRECTORY)
+  string(MAKE_C_IDENTIFIER ${group} group)
+  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+endforeach()
 target_compile_definitions(waiter_program PRIVATE WAITER_HAS_CURL)
 target_include_directories(waiter_program PRIVATE ${PROJECT_SOURCE_DIR} ${WAITER_CURL_INCLUDE_DIR})
 target_link_libraries(
