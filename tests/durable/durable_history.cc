@@ -42,6 +42,7 @@ std::string Text(absl::Duration time) { return absl::FormatDuration(time); }
 struct Holding {
   int worker = 0;
   absl::Duration claimed;
+  absl::Duration late;  // How much later the worker knew.
   // The store forgot the claim, or a renewal.
   bool is_forgotten = false;
   int64_t fence = 0;  // The last one.
@@ -222,12 +223,22 @@ class Checker {
                        });
   }
 
+  // Returns how much the time of a result may be wrong.
+  absl::Duration Slack(const Story& story) const {
+    absl::Duration error = history_.slack;
+    for (const Holding& holding : story.holdings) {
+      if (holding.ended.has_value()) {
+        error = std::max(error, holding.late / 2 + history_.round_trip);
+      }
+    }
+    return error + history_.blur;
+  }
+
   // Returns whether the store may have forgotten this result of a wait.
   bool IsForgotten(const Story& story, const DurableHistory::Wait& wait,
                    const DurableResult& result) const {
     const absl::Duration end = wait.enqueued + result.elapsed;
-    const absl::Duration slack =
-        history_.slack + history_.blur + history_.round_trip;
+    const absl::Duration slack = Slack(story) + history_.round_trip;
     return std::any_of(
         story.forgotten_ends.begin(), story.forgotten_ends.end(),
         [&](const ForgottenEnd& forgotten) {
@@ -396,6 +407,7 @@ class Checker {
       const bool is_forgotten = IsForgotten(claim.at);
       story.holdings.push_back({.worker = claim.worker,
                                 .claimed = claim.at,
+                                .late = claim.late,
                                 .is_forgotten = is_forgotten,
                                 .fence = claim.fence});
       if (is_forgotten) continue;
@@ -611,7 +623,7 @@ class Checker {
   void CheckReason(const std::string& key, const Story& story,
                    const DurableHistory::Wait& wait,
                    const DurableResult& result) {
-    const absl::Duration slack = history_.slack + history_.blur;
+    const absl::Duration slack = Slack(story);
     const absl::Duration end = wait.enqueued + result.elapsed;
     const bool has_found =
         std::any_of(story.polls.begin(), story.polls.end(),
@@ -796,7 +808,8 @@ std::string StoryOf(const DurableHistory& history, const std::string& key) {
   for (const DurableHistory::Claim& claim : history.claims) {
     if (claim.key != key) continue;
     workers.insert(claim.worker);
-    add(claim.at, "claimed by ", claim.worker, " with ", claim.fence);
+    add(claim.at, "claimed by ", claim.worker, " with ", claim.fence,
+        ", known ", Text(claim.late), " later");
   }
   for (const DurableHistory::Settle& settle : history.settles) {
     if (settle.key != key) continue;

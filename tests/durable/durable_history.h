@@ -58,6 +58,8 @@ struct DurableHistory {
     int worker;
     std::string key;
     int64_t fence;
+    // How much later the worker got the reply.
+    absl::Duration late = absl::ZeroDuration();
   };
   // A request of a worker to change a wait in the store.
   struct Settle {
@@ -110,7 +112,8 @@ struct DurableHistory {
 
   absl::Duration lease;
   // The maximum error of the store's time as workers estimate it: half of the
-  // fastest of the last round trips.
+  // fastest of the last round trips. It is larger if the reply to the claim
+  // came later than that.
   absl::Duration slack = absl::Milliseconds(50);
   // Maximum time of a call of the store that nothing delays.
   absl::Duration round_trip = absl::Milliseconds(50);

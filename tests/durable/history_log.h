@@ -36,7 +36,8 @@ class HistoryLog final : public WaitLog {
     // The store's clock may be ahead.
     const absl::Duration at = std::min(TimeOf(reply.now_us), now_());
     for (const ClaimedWait& wait : reply.waits) {
-      history_.claims.push_back({at, worker_, wait.key, reply.fence});
+      history_.claims.push_back(
+          {at, worker_, wait.key, reply.fence, now_() - at});
     }
   }
 
