@@ -47,7 +47,8 @@ bool FindSqliteFunctions(void* library, SqliteLibrary& sqlite) {
          FindSymbol(library, "sqlite3_open_v2", sqlite.open_v2) &&
          FindSymbol(library, "sqlite3_prepare_v3", sqlite.prepare_v3) &&
          FindSymbol(library, "sqlite3_reset", sqlite.reset) &&
-         FindSymbol(library, "sqlite3_step", sqlite.step);
+         FindSymbol(library, "sqlite3_step", sqlite.step) &&
+         FindSymbol(library, "sqlite3_wal_hook", sqlite.wal_hook);
 }
 
 absl::StatusOr<SqliteLibrary> OpenSqlite() {

@@ -123,7 +123,7 @@ std::string_view ToString(DurableStatus::Phase phase);
 // Counts over all partitions of a name.
 struct DurableStats {
   int64_t pending = 0;      // Including waits whose result is undelivered.
-  int64_t undelivered = 0;  // Of these, waits with a result.
+  int64_t undelivered = 0;  // The pending ones that have a result.
   int64_t overdue = 0;      // Due for more than 2 s.
   absl::Duration oldest = absl::ZeroDuration();  // Longest time overdue.
   int64_t kept = 0;                              // Results that were delivered.

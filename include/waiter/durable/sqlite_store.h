@@ -79,7 +79,8 @@ absl::Status EnqueueInSqlite(const SqliteLibrary& library, sqlite3* connection,
 
 // Opens the file, or creates it. Blocks for as long as that takes. The file
 // must be on a local disk, as must the files "PATH-wal" and "PATH-shm" next to
-// it. The store has one thread, which makes all SQLite calls.
+// it. The store has one thread, which makes all calls, and at times another
+// one, which copies the log into the file.
 //
 // Errors name the file and what to do:
 //

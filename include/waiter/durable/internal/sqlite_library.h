@@ -49,6 +49,8 @@ struct SqliteLibrary {
                     const char**);
   int (*reset)(sqlite3_stmt*);
   int (*step)(sqlite3_stmt*);
+  void* (*wal_hook)(sqlite3*, int (*)(void*, sqlite3*, const char*, int),
+                    void*);
   // NOLINTEND(google-runtime-int)
 };
 
@@ -81,6 +83,7 @@ inline const SqliteLibrary& LinkedSqlite() {
       .prepare_v3 = &sqlite3_prepare_v3,
       .reset = &sqlite3_reset,
       .step = &sqlite3_step,
+      .wal_hook = &sqlite3_wal_hook,
   };
   return kLibrary;
 }

@@ -34,7 +34,8 @@ constexpr int kCannotOpen = 14;
 constexpr int kNotADatabase = 26;
 constexpr int kNullType = 5;
 
-constexpr int kOpenReadWriteCreate = 0x2 | 0x4;
+constexpr int kOpenReadWrite = 0x2;
+constexpr int kOpenCreate = 0x4;
 constexpr unsigned int kPreparePersistent = 1;
 // The statements have upserts.
 constexpr int kMinVersion = 3'025'000;
@@ -125,25 +126,31 @@ std::optional<int64_t> SqliteRows::OptionalNumber(int column) const {
 
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
     const SqliteLibrary& library, const std::string& path,
-    std::chrono::nanoseconds busy_timeout) {
+    std::chrono::nanoseconds busy_timeout, Missing missing) {
   if (library.libversion_number() < kMinVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         "SQLite is ", library.libversion(), "; the store needs 3.25 or newer"));
   }
   auto connection =
       absl::WrapUnique(new SqliteConnection(library, path, busy_timeout));
-  if (absl::Status status = connection->OpenFile(); !status.ok()) return status;
+  if (absl::Status status = connection->OpenFile(missing); !status.ok()) {
+    return status;
+  }
   return connection;
 }
 
-absl::Status SqliteConnection::OpenFile() {
+absl::Status SqliteConnection::OpenFile(Missing missing) {
   const int code = library_.open_v2(path_.c_str(), &connection_,
-                                    kOpenReadWriteCreate, nullptr);
+                                    missing == Missing::kCreate
+                                        ? kOpenReadWrite | kOpenCreate
+                                        : kOpenReadWrite,
+                                    nullptr);
   if (code != kSqliteOk) {
     if (connection_ == nullptr) return SqliteStatus(path_, code, "no memory");
     return LastError();
   }
   library_.busy_handler(connection_, &OnBusy, this);
+  library_.wal_hook(connection_, &OnLog, this);
   if (library_.db_readonly(connection_, "main") == 1) {
     return SqliteStatus(path_, kReadOnly, "read-only");
   }
@@ -167,6 +174,12 @@ int SqliteConnection::OnBusy(void* self, int count) {
   std::this_thread::sleep_for(
       std::min(kMaxBusyGap, kMinBusyGap * (1 + count / 4)));
   return 1;
+}
+
+int SqliteConnection::OnLog(void* self, sqlite3* /*connection*/,
+                            const char* /*name*/, int pages) {
+  static_cast<SqliteConnection*>(self)->log_pages_ = pages;
+  return kSqliteOk;
 }
 
 sqlite3_stmt* SqliteConnection::Prepare(const char* sql) {

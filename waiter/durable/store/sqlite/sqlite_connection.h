@@ -80,10 +80,13 @@ class SqliteRows {
 // Thread-compatible.
 class SqliteConnection {
  public:
-  // Opens the file or creates it.
+  // What to do if there is no file.
+  enum class Missing : uint8_t { kCreate, kIsAnError };
+
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(
       const SqliteLibrary& library, const std::string& path,
-      std::chrono::nanoseconds busy_timeout);
+      std::chrono::nanoseconds busy_timeout,
+      Missing missing = Missing::kCreate);
   ~SqliteConnection();
 
   SqliteConnection(const SqliteConnection&) = delete;
@@ -126,6 +129,10 @@ class SqliteConnection {
   // Breaks the transaction.
   void Fail(const absl::Status& status) { status_.Update(status); }
 
+  // The pages of the log after the last commit of this connection, whoever
+  // wrote them. SQLite does not copy them into the file by itself.
+  int64_t log_pages() const { return log_pages_; }
+
   const std::string& path() const { return path_; }
   const SqliteLibrary& library() const { return library_; }
 
@@ -138,8 +145,10 @@ class SqliteConnection {
         path_(std::move(path)),
         busy_timeout_(busy_timeout) {}
 
-  absl::Status OpenFile();
+  absl::Status OpenFile(Missing missing);
   static int OnBusy(void* self, int count);
+  static int OnLog(void* self, sqlite3* connection, const char* name,
+                   int pages);
 
   // Returns null after an error.
   sqlite3_stmt* Prepare(const char* sql);
@@ -161,6 +170,7 @@ class SqliteConnection {
   // By the address of their text.
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
   absl::Status status_;
+  int64_t log_pages_ = 0;
   MonotonicTime busy_until_ = {};
 };
 

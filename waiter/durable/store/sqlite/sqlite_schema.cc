@@ -125,12 +125,9 @@ UPDATE waiter_schema SET version = 2;
 // "Wait", for the program `file`.
 constexpr const char* kOwnFile = "PRAGMA application_id = 0x57616974";
 
-// The log is copied to the file every 32,768 pages (128 MiB), so a page that
-// changes often is copied once for many changes. The copy takes some 200 ms,
-// during which the store does nothing else.
+// The log has room for what is written while `SqliteLogCopier` copies it.
 constexpr const char* kSettings = R"sql(
-PRAGMA wal_autocheckpoint = 32768;
-PRAGMA journal_size_limit = 134217728;
+PRAGMA journal_size_limit = 268435456;
 PRAGMA cache_size = -65536;
 PRAGMA temp_store = MEMORY;
 )sql";

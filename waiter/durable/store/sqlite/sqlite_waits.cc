@@ -120,7 +120,7 @@ std::optional<SqliteBlob> NewRecord(const std::string& record) {
 }  // namespace
 
 SqliteWaits::SqliteWaits(std::unique_ptr<SqliteConnection> file)
-    : file_(std::move(file)), claims_(*file_), clock_(0) {}
+    : file_(std::move(file)), log_copier_(*file_), claims_(*file_), clock_(0) {}
 
 absl::Status SqliteWaits::Begin(bool writes) {
   if (absl::Status status = file_->Begin(writes); !status.ok()) return status;
@@ -143,6 +143,7 @@ absl::Status SqliteWaits::Commit() {
   absl::Status status = file_->Commit();
   // Some partitions may not be in the file.
   if (!status.ok()) partitions_.clear();
+  log_copier_.OnCommit();
   return status;
 }
 

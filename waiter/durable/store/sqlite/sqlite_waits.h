@@ -35,6 +35,7 @@
 #include "waiter/durable/store/sqlite/sqlite_claims.h"
 #include "waiter/durable/store/sqlite/sqlite_clock.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
+#include "waiter/durable/store/sqlite/sqlite_log_copier.h"
 
 namespace waiter::internal {
 
@@ -137,6 +138,7 @@ class SqliteWaits final : public BlockingWaitStore {
                                     const std::string& key, bool repairs);
 
   const std::unique_ptr<SqliteConnection> file_;
+  SqliteLogCopier log_copier_;
   SqliteClaims claims_;
   // Known to this connection; a failed transaction adds none.
   absl::flat_hash_map<std::string, PartitionId> partitions_;
