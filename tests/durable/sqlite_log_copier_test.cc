@@ -47,8 +47,9 @@ class SqliteLogCopierTest : public testing::Test {
     const std::string bytes(3000, 'b');
     EXPECT_EQ(connection_->Begin(/*writes=*/true), absl::OkStatus());
     connection_->Run("INSERT INTO t VALUES(?)", SqliteBlob{bytes});
-    EXPECT_EQ(connection_->Commit(), absl::OkStatus());
-    copier.OnCommit();
+    const absl::Status status = connection_->Commit();
+    EXPECT_EQ(status, absl::OkStatus());
+    copier.OnCommit(status);
     ++rows_;
     return connection_->log_pages();
   }
@@ -101,6 +102,14 @@ TEST_F(SqliteLogCopierTest, NoFileIsCreatedInPlaceOfOneThatIsGone) {
   file_.Remove();
   EXPECT_GE(WriteUntilTheLogIsShort(copier), kLongLog);
   EXPECT_FALSE(std::filesystem::exists(file_.path()));
+}
+
+TEST_F(SqliteLogCopierTest, FullFileIsReasonEnoughForACopy) {
+  SqliteLogCopier copier(*connection_);
+  int64_t pages = 0;
+  for (int i = 0; i < 10; ++i) pages = Write(copier);
+  copier.OnCommit(absl::ResourceExhaustedError("full"));
+  EXPECT_LT(Write(copier), pages);
 }
 
 TEST_F(SqliteLogCopierTest, CopierMayBeDestroyedAtAnyTime) {

@@ -6,7 +6,7 @@
 //   SqliteLogCopier copier(file);
 //   ...
 //   status = file.Commit();
-//   copier.OnCommit();
+//   copier.OnCommit(status);
 //
 // A thread with its own connection copies most of the log. The caller copies
 // what it has written since, because SQLite starts the log over only when all
@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/internal/thread.h"
 
@@ -31,8 +32,8 @@ class SqliteLogCopier {
   // should be long. These are 128 MiB.
   static constexpr int64_t kLongLog = 32'768;
 
-  // Copies a log of `long_log` pages, and again after as many more. `file`
-  // must outlive this.
+  // Copies a log of `long_log` pages, and tries again soon if it does not start
+  // over. `file` must outlive this.
   explicit SqliteLogCopier(SqliteConnection& file, int64_t long_log = kLongLog);
   // Waits for the thread, which ends after a copy in progress.
   ~SqliteLogCopier();
@@ -40,9 +41,10 @@ class SqliteLogCopier {
   SqliteLogCopier(const SqliteLogCopier&) = delete;
   SqliteLogCopier& operator=(const SqliteLogCopier&) = delete;
 
-  // To be called between transactions. Ignores errors: the log then grows
-  // until a copy succeeds.
-  void OnCommit();
+  // To be called between transactions, with the outcome of the last one. If the
+  // disk is full, a copy may make room in the log. Ignores errors: the log then
+  // grows until a copy succeeds.
+  void OnCommit(const absl::Status& status);
 
  private:
   void StartThread();
@@ -53,8 +55,10 @@ class SqliteLogCopier {
   SqliteConnection& file_;
   const std::string path_;  // Does not depend on the current folder.
   const int64_t long_log_;
-  int64_t next_copy_;  // The length of the log at which it is copied.
+  const int64_t short_log_;  // Is copied without a long pause.
+  int64_t next_copy_;        // The length of the log at which it is copied.
   Thread thread_;
+  std::atomic<int64_t> pages_ = 0;  // Of the log, after the last commit.
   std::atomic<bool> has_copied_ = false;
   std::atomic<bool> stops_ = false;
 };

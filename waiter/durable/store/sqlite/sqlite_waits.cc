@@ -143,7 +143,7 @@ absl::Status SqliteWaits::Commit() {
   absl::Status status = file_->Commit();
   // Some partitions may not be in the file.
   if (!status.ok()) partitions_.clear();
-  log_copier_.OnCommit();
+  log_copier_.OnCommit(status);
   return status;
 }
 
