@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "waiter/durable/store/sqlite/sqlite_connection.h"
 #include "waiter/internal/exceptions.h"
 
@@ -30,7 +31,7 @@ constexpr int kMaxCopies = 5;
 
 // Returns a URI as it is.
 std::string AbsolutePath(const std::string& path) {
-  if (path.rfind("file:", 0) == 0) return path;
+  if (absl::StartsWith(path, "file:")) return path;
   std::error_code error;
   return std::filesystem::absolute(path, error).string();
 }

@@ -58,7 +58,7 @@ class SqliteLogCopier {
   const int64_t short_log_;  // Is copied without a long pause.
   int64_t next_copy_;        // The length of the log at which it is copied.
   Thread thread_;
-  std::atomic<int64_t> pages_ = 0;  // Of the log, after the last commit.
+  std::atomic<int64_t> pages_ = 0;  // The length after the last commit.
   std::atomic<bool> has_copied_ = false;
   std::atomic<bool> stops_ = false;
 };
