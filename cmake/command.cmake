@@ -73,7 +73,7 @@ waiter_write_chart_specs(${chart_specs})
 # The name `waiter` is taken by the library.
 add_executable(waiter_program ${command_sources} ${chart_specs})
 set_target_properties(waiter_program PROPERTIES OUTPUT_NAME waiter UNITY_BUILD_MODE GROUP)
-# The unnamed namespaces of one folder have no name twice, but those of the command do.
+# Local names are unique within a folder, but not within the command.
 foreach(source IN LISTS command_sources)
   file(RELATIVE_PATH group ${PROJECT_SOURCE_DIR} ${source})
   get_filename_component(group ${group} DIRECTORY)

@@ -80,9 +80,10 @@ class SqliteRows {
 // Thread-compatible.
 class SqliteConnection {
  public:
-  // What to do if there is no file.
+  // Whether a file that does not exist is created.
   enum class Missing : uint8_t { kCreate, kIsAnError };
 
+  // Opens the file.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(
       const SqliteLibrary& library, const std::string& path,
       std::chrono::nanoseconds busy_timeout,

@@ -21,7 +21,7 @@
 namespace waiter::internal {
 namespace {
 
-// It waits for no lock, and copies what no reader prevents.
+// It waits for no lock. Pages that a reader keeps stay in the log.
 constexpr const char* kCopy = "PRAGMA wal_checkpoint(PASSIVE)";
 
 // Pages that the caller can copy without a long pause.
