@@ -104,8 +104,7 @@ class OwnStoreTest : public testing::Test {
   // timer, or as the last one that refers to the store.
   template <typename Make>
   void ExpectMayGo(const Make& make, bool is_quota) {
-    for (const std::string_view when :
-         {"before", "after", "timer", "destroy"}) {
+    for (const std::string when : {"before", "after", "timer", "destroy"}) {
       for (const bool fails : {false, true}) {
         SCOPED_TRACE(absl::StrCat(when, fails ? ", fails" : ""));
         store_ = std::make_shared<OwnBudgetStore>(clock_);
