@@ -27,7 +27,7 @@
 //
 // A wait that continues keeps its attempts, counts, errors, elapsed time,
 // deadline and growth of delays. Its next poll comes when it would have come,
-// or immediately if that time has passed. A poll that was in progress is made
+// or immediately if that time has passed. A poll that had no answer yet is made
 // again. If the deadline has passed, one last poll follows.
 //
 // It does not keep its history, payloads of statuses, options, observer or

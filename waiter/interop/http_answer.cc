@@ -52,35 +52,36 @@ Poll<> JudgeConnection(const ErrorClassifier& classifier, absl::Status error) {
 bool HttpReader::ReadLine(std::string_view line) {
   if (ToAbsl(line).substr(0, 5) == "HTTP/" &&
       (header_ended_ || !header_begun_)) {
-    response_ = {};
-    header_bytes_ = 0;
+    Take();
     header_begun_ = true;
-    header_ended_ = false;
+    is_http2_ = ToAbsl(line).substr(0, 6) == "HTTP/2";
     const std::string_view rest =
         Stripped(line.substr(std::min(line.find(' '), line.size())));
     const std::string_view code = rest.substr(0, 3);
     if (!absl::SimpleAtoi(ToAbsl(code), &response_.status)) return false;
     response_.reason =
         Printable(Stripped(rest.substr(code.size())), kLongestReason);
+    const bool is_interim = response_.status < 200 && response_.status != 101;
+    if (is_interim) response_.status = 0;
     return true;
   }
   header_bytes_ += line.size();
   if (header_is_too_long()) return false;
-  if (header_ended_) return true;  // Trailers have no meaning here.
   const size_t colon = line.find(':');
-  if (Stripped(line).empty()) {
+  if (colon != std::string_view::npos) {
+    HttpFields& fields = header_ended_ ? trailers_ : response_.headers;
+    fields.emplace_back(Stripped(line.substr(0, colon)),
+                        Stripped(line.substr(colon + 1)));
+  } else if (Stripped(line).empty() && !header_ended_) {
     // The response follows an interim one.
-    header_ended_ = response_.status >= 200 || response_.status == 101;
+    header_ended_ = response_.status != 0;
     header_begun_ = header_ended_;
-  } else if (colon != std::string_view::npos) {
-    response_.headers.emplace_back(Stripped(line.substr(0, colon)),
-                                   Stripped(line.substr(colon + 1)));
   }
   return true;
 }
 
 bool HttpReader::ReadBody(std::string_view part) {
-  const size_t room = max_body_ - response_.body.size();
+  const size_t room = limits_.body - response_.body.size();
   response_.body.append(part.substr(0, room));
   response_.body_is_cut = part.size() > room;
   return !response_.body_is_cut;
@@ -88,8 +89,9 @@ bool HttpReader::ReadBody(std::string_view part) {
 
 HttpResponse HttpReader::Take() {
   HttpResponse response = std::exchange(response_, {});
+  trailers_.clear();
   header_bytes_ = 0;
-  header_begun_ = header_ended_ = false;
+  header_begun_ = header_ended_ = is_http2_ = false;
   return response;
 }
 

@@ -20,18 +20,13 @@
 #include <curl/curl.h>
 
 #include "absl/status/statusor.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
 
 // The functions in use, named without "curl_". The newest one came with libcurl
 // 7.62 (2018).
-struct CurlLibrary {
-  decltype(&curl_easy_cleanup) easy_cleanup;
-  decltype(&curl_easy_getinfo) easy_getinfo;
-  decltype(&curl_easy_init) easy_init;
-  decltype(&curl_easy_setopt) easy_setopt;
-  decltype(&curl_easy_strerror) easy_strerror;
-  decltype(&curl_free) free;
+struct CurlLibrary : CurlFunctions {
   decltype(&curl_global_init) global_init;
   decltype(&curl_multi_add_handle) multi_add_handle;
   decltype(&curl_multi_cleanup) multi_cleanup;
@@ -40,12 +35,6 @@ struct CurlLibrary {
   decltype(&curl_multi_remove_handle) multi_remove_handle;
   decltype(&curl_multi_setopt) multi_setopt;
   decltype(&curl_multi_socket_action) multi_socket_action;
-  decltype(&curl_slist_append) slist_append;
-  decltype(&curl_slist_free_all) slist_free_all;
-  decltype(&curl_url) url;
-  decltype(&curl_url_cleanup) url_cleanup;
-  decltype(&curl_url_get) url_get;
-  decltype(&curl_url_set) url_set;
   decltype(&curl_version_info) version_info;
 };
 

@@ -9,16 +9,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/loop/open_fd.h"
@@ -31,16 +28,16 @@
 namespace waiter::cli {
 namespace {
 
-constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
-
-// Returns scheme, host and port of `url`, as far as it has them.
-std::string OriginOf(std::string_view url) {
-  const size_t host = std::min(url.find("://"), url.size() - 3) + 3;
-  const std::string_view rest = url.substr(host);
-  const std::string_view authority =
-      rest.substr(0, std::min(rest.find_first_of("/?#"), rest.size()));
-  return absl::AsciiStrToLower(absl::StrCat(
-      url.substr(0, host), authority.substr(authority.rfind('@') + 1)));
+// Returns the request that `options` ask `destination` for.
+HttpRequest RequestOf(const HttpDestination& destination,
+                      const HttpOptions& options) {
+  HttpRequest request = {
+      .url = destination.url, .method = options.method, .body = options.data};
+  if (options.method == "POST" && !options.data.has_value()) request.body = "";
+  for (const HttpOptions::Header& header : options.headers) {
+    request.headers.emplace_back(header.name, header.value);
+  }
+  return request;
 }
 
 // Returns the cause in a message of OpenSSL, without the place in OpenSSL.
@@ -72,53 +69,47 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
                            std::shared_ptr<const HttpOptions> options,
                            Proxy proxy, std::string target_port,
                            HttpClient::Done done)
-    : curl_(curl),
+    : CurlRequest(
+          curl, RequestOf(destination, *options),
+          {.read = {.header = HttpAnswer::kMaxHeaders,
+                    .body = HttpAnswer::kMaxBody},
+           .redirects =
+               options->follow_redirects ? HttpClient::kMaxRedirects : 0}),
+      curl_(curl),
       multi_(multi),
       options_(std::move(options)),
       done_(std::move(done)),
-      easy_(curl.easy_init()),
-      origin_(OriginOf(destination.url)),
       has_socket_(!destination.socket.empty()),
       http2_(destination.http2 || options_->http2),
       upgrades_(destination.upgrades) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
+  Open();
   Set(CURLOPT_PRIVATE, this);
   SetDestination(destination);
   if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
-  Set(CURLOPT_ERRORBUFFER, error_.data());
-  Set(CURLOPT_HEADERFUNCTION, &OnHeader);
-  Set(CURLOPT_HEADERDATA, this);
-  Set(CURLOPT_WRITEFUNCTION, &OnBody);
-  Set(CURLOPT_WRITEDATA, this);
   Set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
   Set(CURLOPT_OPENSOCKETDATA, this);
   // Not every TLS library calls it.
   Set(CURLOPT_SSL_CTX_FUNCTION, &OnHandshake);
   Set(CURLOPT_SSL_CTX_DATA, this);
-  SetRequest(destination.own_headers);
-  SetLimits();
+  SetConnection();
   SetTrust();
-  curl_.multi_add_handle(multi_, easy_);
+  Begin(destination.url, destination.own_headers);
+  curl_.multi_add_handle(multi_, easy());
 }
 
 CurlTransfer::~CurlTransfer() { Remove(); }
 
 void CurlTransfer::Remove() {
-  if (easy_ == nullptr) return;
-  curl_.multi_remove_handle(multi_, easy_);
-  curl_.easy_cleanup(easy_);
-  curl_.slist_free_all(first_headers_);
-  curl_.slist_free_all(headers_);
-  curl_.slist_free_all(plain_headers_);
-  easy_ = nullptr;
-  first_headers_ = headers_ = plain_headers_ = nullptr;
+  if (easy() != nullptr) curl_.multi_remove_handle(multi_, easy());
+  Close();
 }
 
 void CurlTransfer::SetDestination(const HttpDestination& destination) {
-  Set(CURLOPT_URL, destination.url.c_str());
   if (http2_) {
-    const bool has_tls = absl::StartsWith(origin_, "https:");
+    const bool has_tls =
+        CurlUrl(curl_, destination.url).Part(CURLUPART_SCHEME) == "https";
     Set(CURLOPT_HTTP_VERSION,
         static_cast<long>(has_tls ? CURL_HTTP_VERSION_2TLS
                                   : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
@@ -138,52 +129,11 @@ void CurlTransfer::SetDestination(const HttpDestination& destination) {
   }
 }
 
-void CurlTransfer::SetRequest(const HttpFields& own_headers) {
-  const std::string& method = options_->method;
-  const bool has_data = options_->data.has_value() || method == "POST";
-  if (has_data) {
-    // libcurl does not copy the data; the options outlive the request.
-    const std::string_view data = options_->data.has_value()
-                                      ? std::string_view(*options_->data)
-                                      : std::string_view("");
-    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(data.size()));
-    Set(CURLOPT_POSTFIELDS, data.data());
-  }
-  if (method == "HEAD") {
-    Set(CURLOPT_NOBODY, 1L);
-  } else if (!method.empty() && method != (has_data ? "POST" : "GET")) {
-    Set(CURLOPT_CUSTOMREQUEST, method.c_str());
-  }
-  const auto append = [this](const std::string& line) {
-    headers_ = curl_.slist_append(headers_, line.c_str());
-    first_headers_ = curl_.slist_append(first_headers_, line.c_str());
-  };
-  // Otherwise a large body waits for "100 Continue", which few servers send.
-  append("Expect:");
-  plain_headers_ = curl_.slist_append(plain_headers_, "Expect:");
-  for (const HttpOptions::Header& header : options_->headers) {
-    // "Name:" would remove a header that libcurl adds itself.
-    append(header.value.empty()
-               ? absl::StrCat(header.name, ";")
-               : absl::StrCat(header.name, ": ", header.value));
-  }
-  for (const auto& [name, value] : own_headers) {
-    const std::string line = absl::StrCat(name, ": ", value);
-    first_headers_ = curl_.slist_append(first_headers_, line.c_str());
-  }
-  Set(CURLOPT_HTTPHEADER, first_headers_);
-  // All codings that libcurl knows. `OnBody` limits the decoded size.
-  Set(CURLOPT_ACCEPT_ENCODING, "");
-  // Some servers refuse requests without a user agent.
-  Set(CURLOPT_USERAGENT, "waiter");
-}
-
-void CurlTransfer::SetLimits() {
+void CurlTransfer::SetConnection() {
+  // A libcurl that is older than its headers here knows no names of protocols.
+  constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
   Set(CURLOPT_PROTOCOLS, kHttpOnly);
   Set(CURLOPT_REDIR_PROTOCOLS, kHttpOnly);
-  Set(CURLOPT_FOLLOWLOCATION, options_->follow_redirects ? 1L : 0L);
-  Set(CURLOPT_MAXREDIRS, static_cast<long>(HttpClient::kMaxRedirects));
-  Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   Set(CURLOPT_IPRESOLVE,
       static_cast<long>(options_->family == HttpOptions::Family::kIpv4
                             ? CURL_IPRESOLVE_V4
@@ -195,14 +145,6 @@ void CurlTransfer::SetLimits() {
   Set(CURLOPT_FORBID_REUSE, 1L);
   Set(CURLOPT_DNS_CACHE_TIMEOUT, 0L);
   Set(CURLOPT_SSL_SESSIONID_CACHE, 0L);
-  Set(CURLOPT_NOSIGNAL, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075700
-  // Ending a request does not wait for the thread that looks up its name.
-  Set(CURLOPT_QUICK_EXIT, 1L);
-#endif
-#if LIBCURL_VERSION_NUM >= 0x074000
-  Set(CURLOPT_HTTP09_ALLOWED, 0L);
-#endif
 }
 
 void CurlTransfer::SetTrust() {
@@ -242,61 +184,19 @@ void CurlTransfer::SetPem(CURLoption option, const std::string& pem) {
 }
 #endif
 
-size_t CurlTransfer::OnHeader(char* data, size_t size, size_t count,
-                              void* self) {
-  auto& transfer = *static_cast<CurlTransfer*>(self);
-  // Any number but `size * count` ends the transfer.
-  return transfer.ReadHeader({data, size * count}) ? size * count : 0;
-}
-
-bool CurlTransfer::ReadHeader(std::string_view line) {
-  header_bytes_ += line.size();
-  if (header_bytes_ > HttpAnswer::kMaxHeaders) return false;
-  line = absl::StripTrailingAsciiWhitespace(line);
-  if (line.empty()) {
-    header_ended_ = true;
-    upgraded_ = upgrades_ && answer_.status == 101;
-    return !upgraded_;
-  } else if (absl::StartsWith(line, "HTTP/") &&
-             (header_ended_ || answer_.headers.empty())) {
-    answer_.headers.clear();
-    answer_.body.clear();
-    answer_.trailers.clear();
-    answer_.is_http2 = absl::StartsWith(line, "HTTP/2");
-    header_ended_ = false;
-    header_bytes_ = line.size();
-    const size_t space = std::min(line.find(' '), line.size());
-    line = absl::StripLeadingAsciiWhitespace(line.substr(space));
-    if (!absl::SimpleAtoi(line.substr(0, 3), &answer_.status)) return false;
-    answer_.reason = absl::StripAsciiWhitespace(
-        line.substr(std::min<size_t>(3, line.size())));
-    // An interim answer; the final one follows.
-    if (answer_.status < 200 && answer_.status != 101) answer_.status = 0;
-  } else if (const size_t colon = line.find(':');
-             colon != std::string_view::npos) {
-    auto& fields = header_ended_ ? answer_.trailers : answer_.headers;
-    fields.emplace_back(line.substr(0, colon),
-                        absl::StripAsciiWhitespace(line.substr(colon + 1)));
-  }
-  return true;
-}
-
-size_t CurlTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
-  HttpAnswer& answer = static_cast<CurlTransfer*>(self)->answer_;
-  const size_t room = HttpAnswer::kMaxBody - answer.body.size();
-  answer.body.append(data, std::min(size * count, room));
-  answer.body_is_cut = size * count > room;
-  return answer.body_is_cut ? 0 : size * count;
+bool CurlTransfer::OnHeader() {
+  upgraded_ = upgrades_ && reader().response().status == 101;
+  return !upgraded_;
 }
 
 curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
                                        curl_sockaddr* address) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
   HttpAnswer& answer = transfer.answer_;
-  if (answer.status != 0) {
-    // A redirect: the answer so far is not the final one.
-    if (!transfer.FollowRedirect()) return CURL_SOCKET_BAD;
-    answer.status = 0;
+  if (transfer.reader().has_header()) {
+    // A redirect: the answer so far is not the final one. Every request has its
+    // own connection.
+    transfer.reader().Take();
     answer.is_redirected = true;
     answer.addresses.clear();
     answer.target_port.clear();
@@ -308,22 +208,20 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
   return cli::OpenSocket(address->family, address->socktype, address->protocol);
 }
 
-// Every request has its own connection, so that this is called for each
-// redirect. libcurl itself holds back only passwords and some headers.
-bool CurlTransfer::FollowRedirect() {
-  const char* const url = Info<char*>(CURLINFO_EFFECTIVE_URL);
-  if (!answer_.is_redirected) Set(CURLOPT_HTTPHEADER, headers_);
-  if (url == nullptr || OriginOf(url) == origin_) return true;
+bool CurlTransfer::OnRedirect(const CurlUrl& url, bool leaves_origin) {
+  const std::string scheme = url.Part(CURLUPART_SCHEME);
+  // libcurl refuses other schemes itself.
+  if (!leaves_origin ||
+      (!scheme.empty() && !absl::StartsWith(scheme, "http"))) {
+    return true;
+  }
   // libcurl would send the request for another host to the socket.
   if (has_socket_) {
-    redirect_refusal_ = absl::StrCat("redirected to ", OriginOf(url),
+    const std::string origin = url.Origin();
+    redirect_refusal_ = absl::StrCat("redirected to ",
+                                     origin.empty() ? "an invalid URL" : origin,
                                      ", which the Unix socket does not reach");
-    return false;
-  }
-  Set(CURLOPT_HTTPHEADER, plain_headers_);
-  // After other statuses, the next request has no body.
-  const bool repeats_body = answer_.status == 307 || answer_.status == 308;
-  if (repeats_body && options_->data.has_value()) {
+  } else if (RepeatsBody()) {
     redirect_refusal_ =
         "redirected to another host, to which --data is not sent";
   }
@@ -335,15 +233,8 @@ CURLcode CurlTransfer::OnHandshake(CURL* /*easy*/, void* /*tls*/, void* self) {
   return CURLE_OK;
 }
 
-template <typename T>
-T CurlTransfer::Info(CURLINFO info) const {
-  T value = {};
-  curl_.easy_getinfo(easy_, info, &value);
-  return value;
-}
-
 HttpStage CurlTransfer::Stage() const {
-  if (answer_.status != 0) return HttpStage::kReading;
+  if (reader().response().status != 0) return HttpStage::kReading;
   if (answer_.addresses.empty()) return HttpStage::kResolving;
   // For https, libcurl reports the time of the connection only after the
   // handshake.
@@ -358,15 +249,18 @@ HttpStage CurlTransfer::Stage() const {
 
 HttpAnswer CurlTransfer::Answer() const {
   HttpAnswer answer = answer_;
-  if (easy_ != nullptr) answer.stage = Stage();
+  static_cast<HttpResponse&>(answer) = reader().response();
+  answer.trailers = reader().trailers();
+  answer.is_http2 = reader().is_http2();
+  if (easy() != nullptr) answer.stage = Stage();
   return answer;
 }
 
 void CurlTransfer::Finish(CURLcode code) {
-  answer_.stage = Stage();
+  answer_ = Answer();
   if (code != CURLE_OK && !answer_.body_is_cut && !upgraded_) {
     ReadError(code);
-  } else if (answer_.status == 0 || !header_ended_) {
+  } else if (!reader().has_header()) {
     // libcurl accepts such an answer.
     answer_.error = HttpAnswer::Error::kProtocol;
     answer_.error_text = "connection closed before the headers ended";
@@ -382,12 +276,14 @@ void CurlTransfer::Finish(CURLcode code) {
 
 void CurlTransfer::ReadError(CURLcode code) {
   using Error = HttpAnswer::Error;
-  std::string_view text = error_.data();
-  if (text.empty()) text = curl_.easy_strerror(code);
+  std::string_view text = ErrorText(code);
   const auto set = [this](Error error, std::string what) {
     answer_.error = error;
     answer_.error_text = std::move(what);
   };
+  if (!redirect_refusal_.empty()) {
+    return set(Error::kProtocol, redirect_refusal_);
+  }
   // CURLE_TOO_LARGE, which older headers lack. Older libraries return
   // CURLE_OUT_OF_MEMORY instead.
   if (static_cast<int>(code) == 100) code = CURLE_OUT_OF_MEMORY;
@@ -406,9 +302,6 @@ void CurlTransfer::ReadError(CURLcode code) {
       absl::ConsumePrefix(&text, "Could not resolve host: ");
       return set(Error::kNameNotFound, absl::StrCat("name not found: ", text));
     case CURLE_COULDNT_CONNECT:
-      if (!redirect_refusal_.empty()) {
-        return set(Error::kProtocol, redirect_refusal_);
-      }
       answer_.connect_error = static_cast<int>(Info<long>(CURLINFO_OS_ERRNO));
       return set(Error::kNotConnected, std::string(text));
     case CURLE_OPERATION_TIMEDOUT:

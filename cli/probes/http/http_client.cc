@@ -94,19 +94,8 @@ class CurlClient final : public HttpClient {
   }
 
  private:
-  // Returns a part of `url`; empty if it has no such part or is not a URL. The
-  // port may be the scheme's default.
   std::string Part(const std::string& url, CURLUPart part) const {
-    CURLU* const parsed = curl_.url();
-    char* text = nullptr;
-    std::string found;
-    if (curl_.url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
-        curl_.url_get(parsed, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK) {
-      found = text;
-      curl_.free(text);
-    }
-    curl_.url_cleanup(parsed);
-    return found;
+    return CurlUrl(curl_, url).Part(part);
   }
 
   static int OnSocketChange(CURL* /*easy*/, curl_socket_t socket, int wanted,

@@ -184,7 +184,7 @@ struct DurableWaitsState {
   int64_t polls = 0;
   int64_t ended = 0;       // Results that were recorded.
   int64_t delivered = 0;   // Results whose delivery was recorded.
-  int64_t lost = 0;        // Waits that another worker claimed.
+  int64_t lost = 0;        // Waits that were no longer held when written.
   int64_t unreadable = 0;  // Records that are damaged or of newer builds.
   // Last jump of a server's clock by more than a second. It moves deadlines and
   // due times by as much.

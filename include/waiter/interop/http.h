@@ -69,7 +69,8 @@
 // Without its headers, both classes are missing. Everything else remains, for
 // your own clients: `HttpRequest` and `HttpResponse` (internal/http_message.h),
 // the meaning of a response (`JudgeHttp` in internal/http_judge.h), and cheap
-// polls (`HttpMemory` in internal/http_memory.h).
+// polls (`HttpMemory` in internal/http_memory.h). If your event loop drives
+// libcurl, derive its transfers from `CurlRequest` (internal/curl_request.h).
 
 #ifndef WAITER_INTEROP_HTTP_H_
 #define WAITER_INTEROP_HTTP_H_
@@ -102,6 +103,7 @@
 #include "waiter/classify.h"
 #include "waiter/clock.h"
 #include "waiter/interop/internal/curl_client.h"
+#include "waiter/interop/internal/curl_request.h"  // IWYU pragma: export
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/http_share.h"  // IWYU pragma: export
 #include "waiter/interop/internal/http_watch.h"  // IWYU pragma: export

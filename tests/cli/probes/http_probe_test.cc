@@ -43,6 +43,8 @@
 namespace waiter::cli::http_probe_test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -393,11 +395,50 @@ TEST_F(HttpProbeTest, RedirectToAnotherHostGetsNoSecrets) {
   ASSERT_EQ(other.requests().size(), 1U);
   EXPECT_THAT(other.requests()[0], Not(HasSubstr("secret")));
 
-  HttpServer repeating(loop_);
-  redirect(repeating, "307 Temporary Redirect", other.Url("/c"));
-  EXPECT_EQ(Poll(repeating.Url("/a"), "--data=secret").detail,
-            "redirected to another host, to which --data is not sent");
+  for (const char* const status :
+       {"300 Multiple Choices", "307 Temporary Redirect",
+        "308 Permanent Redirect"}) {
+    SCOPED_TRACE(status);
+    HttpServer repeating(loop_);
+    redirect(repeating, status, other.Url("/c"));
+    EXPECT_EQ(Poll(repeating.Url("/a"), "--data=secret").detail,
+              "redirected to another host, to which --data is not sent");
+  }
   EXPECT_EQ(other.requests().size(), 1U);
+}
+
+TEST_F(HttpProbeTest, OddLocationsGetNoSecrets) {
+  HttpServer other(loop_);
+  other.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  for (const char* const before :
+       {"Location:\r\n", "Location : /same\r\n", "X: y\r\n Location: /same\r\n",
+        "location: /same\r\n"}) {
+    SCOPED_TRACE(before);
+    HttpServer server(loop_);
+    server.Play({absl::StrCat("HTTP/1.1 302 Found\r\n", before,
+                              "Location: ", other.Url("/c"),
+                              "\r\nContent-Length: 0\r\n\r\n")});
+    server.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+
+    EXPECT_EQ(Poll(server.Url("/a"), "--header=X-Key:secret").detail,
+              "HTTP 200 OK");
+  }
+  EXPECT_FALSE(other.requests().empty());
+  EXPECT_THAT(other.requests(), Each(Not(HasSubstr("secret"))));
+}
+
+TEST_F(HttpProbeTest, LocationMayHaveASpace) {
+  server_.Play(
+      {absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", server_.Url("/b c"),
+                    "\r\nContent-Length: 0\r\n\r\n")});
+  server_.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+
+  EXPECT_EQ(Poll(server_.Url("/a"), "--header=X-Key:secret").detail,
+            "HTTP 200 OK");
+  EXPECT_THAT(
+      server_.requests(),
+      ElementsAre(StartsWith("GET /a "), AllOf(StartsWith("GET /b%20c "),
+                                               HasSubstr("X-Key: secret"))));
 }
 
 TEST_F(HttpProbeTest, RefusalIsAbsent) {
@@ -488,9 +529,13 @@ TEST_F(HttpProbeTest, TimeoutSaysHowFarTheServerCame) {
     return found.value_or(Finding());
   };
 
-  const Finding silent = time_out({.then = Then::kHang});
-  EXPECT_EQ(silent.status, PollStatus::kServerError);
-  EXPECT_EQ(silent.detail, "connected, no answer within 10s");
+  for (const char* const interim :
+       {"", "HTTP/1.1 103 Early Hints\r\nX-A: b\r\n\r\n"}) {
+    SCOPED_TRACE(interim);
+    const Finding silent = time_out({.bytes = interim, .then = Then::kHang});
+    EXPECT_EQ(silent.status, PollStatus::kServerError);
+    EXPECT_EQ(silent.detail, "connected, no answer within 10s");
+  }
 
   const Finding half =
       time_out({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nready",

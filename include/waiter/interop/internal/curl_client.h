@@ -9,20 +9,22 @@
 
 #include <curl/curl.h>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/interop/internal/curl_failure.h"
-#include "waiter/interop/internal/curl_handles.h"
+#include "waiter/interop/internal/curl_request.h"
 #include "waiter/interop/internal/http_answer.h"
 #include "waiter/interop/internal/http_memory.h"
 #include "waiter/interop/internal/http_message.h"
@@ -42,6 +44,11 @@ class StreamSink {
   virtual void OnBody(std::string_view part) = 0;
 };
 
+struct FreeCurlMulti {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+using CurlMulti = std::unique_ptr<CURLM, FreeCurlMulti>;
+
 // Options of `HttpPoller` (interop/http.h) by the same names.
 struct CurlOptions {
   size_t max_body;
@@ -53,18 +60,25 @@ struct CurlOptions {
   StreamSink* sink = nullptr;
 };
 
+// Returns `limit` as libcurl takes it: in milliseconds, zero for no limit.
+inline long CurlMilliseconds(absl::Duration limit) {
+  constexpr int64_t kLongest = (std::numeric_limits<int32_t>::max)();
+  if (limit == absl::InfiniteDuration()) return 0;
+  const absl::Duration rounded_up = absl::Ceil(limit, absl::Milliseconds(1));
+  return static_cast<long>(
+      std::clamp<int64_t>(absl::ToInt64Milliseconds(rounded_up), 1, kLongest));
+}
+
 // Thread-compatible. The first request makes its handles.
-class CurlClient {
+class CurlClient final : private CurlRequest {
  public:
   CurlClient(HttpRequest request, CurlOptions options)
-      : request_(std::move(request)),
-        max_redirects_(options.max_redirects),
+      : CurlRequest(LinkedCurl(), std::move(request),
+                    {.read = {.body = options.max_body},
+                     .redirects = options.max_redirects}),
         configure_(std::move(options.configure)),
         long_polls_(std::move(options.long_poll)),
-        sink_(options.sink),
-        reader_(options.max_body) {}
-  CurlClient(const CurlClient&) = delete;
-  CurlClient& operator=(const CurlClient&) = delete;
+        sink_(options.sink) {}
 
   // Sends the request and returns its outcome, within `poll.timeout`, and
   // immediately when a stop is requested.
@@ -75,18 +89,14 @@ class CurlClient {
       }
       is_ready_ = true;
     }
-    reader_.Take();
-    is_redirected_ = false;
-    error_[0] = '\0';
     long_polls_.Begin(poll.timeout, GetRealClock().MonotonicNow());
-    // libcurl does not copy the list.
-    const CurlLines lines = RequestLines();
-    Set(CURLOPT_HTTPHEADER, lines.get());
-    Set(CURLOPT_URL, long_polls_.Url(request_.url).c_str());
+    HttpFields own = memory_.Conditions();
+    for (auto& field : long_polls_.Fields()) own.push_back(std::move(field));
+    Begin(long_polls_.Url(request().url), own);
     Set(CURLOPT_TIMEOUT_MS, CurlMilliseconds(poll.timeout));
-    curl_multi_add_handle(multi_.get(), easy_.get());
+    curl_multi_add_handle(multi_.get(), easy());
     HttpOutcome outcome = Transfer(poll);
-    curl_multi_remove_handle(multi_.get(), easy_.get());
+    curl_multi_remove_handle(multi_.get(), easy());
     if (outcome.failure != Failure::kStopped) {
       outcome.was_held =
           long_polls_.End(outcome.has_response() ? outcome.response.status : 0,
@@ -102,99 +112,25 @@ class CurlClient {
     return {.failure = failure, .text = std::move(text)};
   }
 
-  template <typename T>
-  void Set(CURLoption option, T value) {
-    curl_easy_setopt(easy_.get(), option, value);
-  }
-
   absl::Status Prepare() {
-    if (absl::Status status = CheckRequest(request_); !status.ok()) {
+    if (absl::Status status = CheckRequest(request()); !status.ok()) {
       return status;
     }
     // Once in a process, before other threads can do the same.
     static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
     multi_.reset(curl_multi_init());
-    easy_.reset(curl_easy_init());
-    if (initialized != CURLE_OK || multi_ == nullptr || easy_ == nullptr) {
+    if (initialized != CURLE_OK || multi_ == nullptr || !Open()) {
       return absl::InternalError("libcurl cannot be initialized");
     }
-    Set(CURLOPT_ERRORBUFFER, error_.data());
-    Set(CURLOPT_HEADERFUNCTION, &OnHeader);
-    Set(CURLOPT_HEADERDATA, this);
-    Set(CURLOPT_WRITEFUNCTION, &OnBody);
-    Set(CURLOPT_WRITEDATA, this);
-    SetRequest();
-    SetLimits();
-    if (configure_ != nullptr) configure_(easy_.get());
+    const std::string& method = request().method;
+    const bool has_body = request().body.has_value();
+    remembers_ = HttpMemory::Suits(method, has_body, request().headers);
+    // A redirect does not repeat a request that may change something.
+    const bool is_safe =
+        !has_body && (method.empty() || method == "GET" || method == "HEAD");
+    if (!is_safe) Set(CURLOPT_FOLLOWLOCATION, 0L);
+    if (configure_ != nullptr) configure_(easy());
     return absl::OkStatus();
-  }
-
-  void SetRequest() {
-    const std::string& method = request_.method;
-    const bool has_body = request_.body.has_value();
-    if (has_body) {
-      Set(CURLOPT_POSTFIELDSIZE_LARGE,
-          static_cast<curl_off_t>(request_.body->size()));
-      Set(CURLOPT_POSTFIELDS, request_.body->data());
-    }
-    if (method == "HEAD") {
-      Set(CURLOPT_NOBODY, 1L);
-    } else if (!method.empty() && method != (has_body ? "POST" : "GET")) {
-      Set(CURLOPT_CUSTOMREQUEST, method.c_str());
-    }
-    // Otherwise a large body waits for "100 Continue", which few servers send.
-    for (CurlLines* lines : {&headers_, &plain_headers_}) {
-      AppendLine(*lines, "Expect:");
-    }
-    for (const auto& [name, value] : request_.headers) {
-      // "Name:" would remove a header that libcurl adds itself.
-      AppendLine(headers_, value.empty() ? absl::StrCat(name, ";")
-                                         : absl::StrCat(name, ": ", value));
-    }
-    // All codings that libcurl knows. `OnBody` bounds the decoded size.
-    Set(CURLOPT_ACCEPT_ENCODING, "");
-    // Some servers refuse requests without a user agent.
-    Set(CURLOPT_USERAGENT, "waiter");
-    remembers_ = HttpMemory::Suits(method, has_body, request_.headers);
-    follows_ = !has_body && max_redirects_ > 0 &&
-               (method.empty() || method == "GET" || method == "HEAD");
-    Set(CURLOPT_FOLLOWLOCATION, follows_ ? 1L : 0L);
-    Set(CURLOPT_MAXREDIRS, static_cast<long>(max_redirects_));
-  }
-
-  // Returns the header fields of the next request, including the ones that ask
-  // for a newer answer than the last one, or to hold the request.
-  CurlLines RequestLines() const {
-    CurlLines lines;
-    for (const curl_slist* line = headers_.get(); line != nullptr;
-         line = line->next) {
-      AppendLine(lines, line->data);
-    }
-    for (const HttpFields& fields :
-         {memory_.Conditions(), long_polls_.Fields()}) {
-      for (const auto& [name, value] : fields) {
-        AppendLine(lines, absl::StrCat(name, ": ", value));
-      }
-    }
-    return lines;
-  }
-
-  void SetLimits() {
-#if LIBCURL_VERSION_NUM >= 0x075500
-    Set(CURLOPT_PROTOCOLS_STR, "http,https");
-    Set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-#else
-    Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    Set(CURLOPT_REDIR_PROTOCOLS,
-        static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-    // A stop does not wait for the thread that looks up a name.
-    Set(CURLOPT_QUICK_EXIT, 1L);
-#endif
-    Set(CURLOPT_HTTP09_ALLOWED, 0L);
-    Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    Set(CURLOPT_NOSIGNAL, 1L);
   }
 
   // Drives the transfer that was added, until it ends or a stop is requested.
@@ -225,99 +161,58 @@ class CurlClient {
                curl_multi_info_read(multi_.get(), &left)) {
       if (message->msg == CURLMSG_DONE) code = message->data.result;
     }
-    if (reader_.header_is_too_long()) {
+    if (reader().header_is_too_long()) {
       return Without(Failure::kConnection, "the HTTP header is too long");
     }
-    if (code != CURLE_OK && !reader_.response().body_is_cut) {
-      const CurlTransfer transfer = {
-          easy_, error_.data(),
-          std::string(reader_.response().header("Content-Encoding")),
-          reader_.has_header()};
-      return Without(CurlFailureOf(code, transfer),
-                     CurlTextOf(code, transfer, timeout));
+    if (code != CURLE_OK && !reader().response().body_is_cut) {
+      const CurlFailure failure = {
+          .code = code,
+          .text = ErrorText(code),
+          .content_encoding = reader().response().header("Content-Encoding"),
+          .os_error = Info<long>(CURLINFO_OS_ERRNO),
+          .has_sent = Info<long>(CURLINFO_REQUEST_SIZE) != 0,
+          .has_header = reader().has_header()};
+      return Without(FailureOf(failure), TextOf(failure, timeout));
     }
-    if (!reader_.has_header()) {  // libcurl accepts that.
+    if (!reader().has_header()) {  // libcurl accepts that.
       return Without(Failure::kConnection,
                      "connection closed before the header ended");
     }
-    HttpOutcome outcome = {.response = reader_.Take(), .received = absl::Now()};
-    outcome.response.url = EffectiveUrlOf(easy_);
-    long redirects = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_COUNT, &redirects);
-    if (remembers_ && redirects == 0) memory_.Apply(outcome.response);
+    HttpOutcome outcome = {.response = reader().Take(),
+                           .received = absl::Now()};
+    outcome.response.url = EffectiveUrl();
+    if (remembers_ && Info<long>(CURLINFO_REDIRECT_COUNT) == 0) {
+      memory_.Apply(outcome.response);
+    }
     return outcome;
   }
 
-  // Callbacks of libcurl. A result other than the number of bytes ends the
-  // transfer.
-  static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
-    auto& client = *static_cast<CurlClient*>(self);
-    const bool had_header = client.reader_.has_header();
-    if (!client.reader_.ReadLine({data, size * count})) return 0;
-    if (!client.reader_.has_header()) return size * count;
-    client.PrepareForRedirect();
-    if (!had_header && client.Streams()) {
-      client.sink_->OnResponse(client.reader_.response());
-    }
-    return size * count;
+  bool OnHeader() override {
+    if (Streams()) sink_->OnResponse(reader().response());
+    return true;
   }
-  static size_t OnBody(char* data, size_t size, size_t count, void* self) {
-    auto& client = *static_cast<CurlClient*>(self);
-    if (client.Streams()) {
-      client.sink_->OnBody({data, size * count});
-      return size * count;
-    }
-    return client.reader_.ReadBody({data, size * count}) ? size * count : 0;
+  // A redirect that is not followed is the response. `configure_` may ask to
+  // follow more of them.
+  bool OnRedirect(const CurlUrl& /*url*/, bool /*leaves_origin*/) override {
+    return true;
+  }
+  bool OnBody(std::string_view part) override {
+    if (!Streams()) return CurlRequest::OnBody(part);
+    sink_->OnBody(part);
+    return true;
   }
 
   bool Streams() const {
-    return sink_ != nullptr && reader_.response().status / 100 == 2;
+    return sink_ != nullptr && reader().response().status / 100 == 2;
   }
 
-  // Drops the headers of the user if the response redirects to another origin,
-  // and in any case the ones about the last answer. libcurl itself holds back
-  // only passwords, cookies and some headers.
-  void PrepareForRedirect() {
-    const HttpResponse& response = reader_.response();
-    if (!follows_ || response.status < 300 || response.status >= 400) return;
-    if (!std::exchange(is_redirected_, true)) {
-      Set(CURLOPT_HTTPHEADER, headers_.get());
-    }
-    const CurlUrl url(curl_url());
-    const std::string location(response.header("Location"));
-    if (curl_url_set(url.get(), CURLUPART_URL, EffectiveUrlOf(easy_).c_str(),
-                     0) != CURLUE_OK ||
-        curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) !=
-            CURLUE_OK ||
-        OriginOf(url) != Origin()) {
-      Set(CURLOPT_HTTPHEADER, plain_headers_.get());
-    }
-  }
-
-  // Returns the origin of the request.
-  std::string Origin() const {
-    const CurlUrl url(curl_url());
-    curl_url_set(url.get(), CURLUPART_URL, request_.url.c_str(),
-                 CURLU_GUESS_SCHEME);
-    return OriginOf(url);
-  }
-
-  const HttpRequest request_;
-  const int max_redirects_;
   const std::function<void(CURL*)> configure_;
   LongPolls long_polls_;
   StreamSink* const sink_;
-  HttpReader reader_;
-  std::array<char, CURL_ERROR_SIZE> error_ = {};
   bool is_ready_ = false;
-  bool follows_ = false;
   bool remembers_ = false;
-  bool is_redirected_ = false;  // The transfer in progress.
   HttpMemory memory_;
-  CurlLines headers_;
-  CurlLines plain_headers_;  // Without the headers of the user.
-  CurlMulti multi_;          // Has the connections.
-  CurlEasy easy_;            // Uses all of the above.
+  CurlMulti multi_;  // Has the connections.
 };
 
 }  // namespace waiter::internal

@@ -9,55 +9,48 @@
 #include <curl/curl.h>
 
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "waiter/interop/internal/curl_handles.h"
+#include "waiter/internal/string_views.h"
 #include "waiter/interop/internal/http_answer.h"
 
 namespace waiter::internal {
 
-// A transfer that has ended.
-struct CurlTransfer {
-  const CurlEasy& easy;
-  const char* error;  // Text of CURLOPT_ERRORBUFFER.
-  std::string content_encoding;
+struct CurlFailure {
+  CURLcode code;
+  const char* text;  // libcurl's.
+  std::string_view content_encoding;
+  long os_error;
+  bool has_sent;    // Whether the server may have got the request.
   bool has_header;  // Whether the header of a response came, or of a redirect.
 };
 
 // Describes the failure, with the same text for each failure of its kind. The
 // texts of libcurl would differ, as they may contain a measured time.
-inline std::string CurlTextOf(CURLcode code, const CurlTransfer& transfer,
-                              absl::Duration timeout) {
-  long error = 0;
-  curl_easy_getinfo(transfer.easy.get(), CURLINFO_OS_ERRNO, &error);
-  if (code == CURLE_COULDNT_CONNECT && error != 0) {
-    return absl::StrCat("no connection: ", std::generic_category().message(
-                                               static_cast<int>(error)));
+inline std::string TextOf(const CurlFailure& failure, absl::Duration timeout) {
+  if (failure.code == CURLE_COULDNT_CONNECT && failure.os_error != 0) {
+    return absl::StrCat(
+        "no connection: ",
+        std::generic_category().message(static_cast<int>(failure.os_error)));
   }
-  if (code == CURLE_OPERATION_TIMEDOUT) {
-    return absl::StrCat(transfer.has_header ? "no end of the answer within "
-                                            : "no answer within ",
+  if (failure.code == CURLE_OPERATION_TIMEDOUT) {
+    return absl::StrCat(failure.has_header ? "no end of the answer within "
+                                           : "no answer within ",
                         absl::FormatDuration(timeout));
   }
-  if (code == CURLE_BAD_CONTENT_ENCODING) {
+  if (failure.code == CURLE_BAD_CONTENT_ENCODING) {
     return absl::StrCat("the body cannot be decoded, Content-Encoding: ",
-                        transfer.content_encoding);
+                        ToAbsl(failure.content_encoding));
   }
-  return *transfer.error == '\0' ? curl_easy_strerror(code) : transfer.error;
+  return failure.text;
 }
 
-inline bool CurlHasSent(const CurlTransfer& transfer) {
-  long sent = 0;
-  curl_easy_getinfo(transfer.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
-  return sent != 0;
-}
-
-inline HttpOutcome::Failure CurlFailureOf(CURLcode code,
-                                          const CurlTransfer& transfer) {
+inline HttpOutcome::Failure FailureOf(const CurlFailure& failure) {
   using Failure = HttpOutcome::Failure;
-  switch (code) {
+  switch (failure.code) {
     case CURLE_COULDNT_CONNECT:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -73,16 +66,14 @@ inline HttpOutcome::Failure CurlFailureOf(CURLcode code,
     case CURLE_SSL_CIPHER:
     case CURLE_UNKNOWN_OPTION:
     case CURLE_URL_MALFORMAT:
-      return transfer.has_header ? Failure::kRedirects : Failure::kImpossible;
+      return failure.has_header ? Failure::kRedirects : Failure::kImpossible;
     case CURLE_UNSUPPORTED_PROTOCOL:
       // The protocol of the URL, of a redirect, or of the server's answer.
-      if (transfer.has_header) return Failure::kRedirects;
-      return CurlHasSent(transfer) ? Failure::kConnection
-                                   : Failure::kImpossible;
+      if (failure.has_header) return Failure::kRedirects;
+      return failure.has_sent ? Failure::kConnection : Failure::kImpossible;
     case CURLE_BAD_FUNCTION_ARGUMENT:
       // An option, or a header whose first line continues another one.
-      return CurlHasSent(transfer) ? Failure::kConnection
-                                   : Failure::kImpossible;
+      return failure.has_sent ? Failure::kConnection : Failure::kImpossible;
     default:
       return Failure::kConnection;
   }

@@ -46,10 +46,12 @@ struct HttpOutcome {
 // Collects a response from the data that a client reads. Thread-compatible.
 class HttpReader {
  public:
-  // Most bytes of a header.
-  static constexpr size_t kMaxHeader = 65'536;
+  struct Limits {
+    size_t header = 65'536;  // Bytes of a header and its trailers.
+    size_t body;             // Bytes of a decoded body.
+  };
 
-  explicit HttpReader(size_t max_body) : max_body_(max_body) {}
+  explicit HttpReader(Limits limits) : limits_(limits) {}
 
   // Takes a line of a header, of a trailer, or of an interim response. Returns
   // false if the client should read no more.
@@ -62,19 +64,24 @@ class HttpReader {
   bool has_header() const { return header_ended_; }
 
   // Whether `ReadLine` has refused to read more.
-  bool header_is_too_long() const { return header_bytes_ > kMaxHeader; }
+  bool header_is_too_long() const { return header_bytes_ > limits_.header; }
 
+  // The response so far. Its status is 0 until the final one has arrived.
   const HttpResponse& response() const { return response_; }
+  const HttpFields& trailers() const { return trailers_; }
+  bool is_http2() const { return is_http2_; }
 
   // Returns the response, and forgets it.
   HttpResponse Take();
 
  private:
-  const size_t max_body_;
+  const Limits limits_;
   HttpResponse response_;
+  HttpFields trailers_;
   size_t header_bytes_ = 0;
   bool header_begun_ = false;
   bool header_ended_ = false;
+  bool is_http2_ = false;
 };
 
 // Returns kInvalidArgument if `request` must not be sent: a value that contains
