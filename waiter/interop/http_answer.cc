@@ -40,6 +40,12 @@ bool IsToken(std::string_view text) {
   });
 }
 
+// Returns whether `line` ends a header, as libcurl decides it: a line of spaces
+// continues the line before.
+bool IsEnd(std::string_view line) {
+  return line.empty() || line[0] == '\r' || line[0] == '\n';
+}
+
 // Returns the answer to a request that got no response.
 Poll<> JudgeConnection(const ErrorClassifier& classifier, absl::Status error) {
   const PollStatus found =
@@ -50,10 +56,13 @@ Poll<> JudgeConnection(const ErrorClassifier& classifier, absl::Status error) {
 }  // namespace
 
 bool HttpReader::ReadLine(std::string_view line) {
-  if (ToAbsl(line).substr(0, 5) == "HTTP/" &&
-      (header_ended_ || !header_begun_)) {
+  // After 2xx, it is a trailer.
+  const bool may_begin =
+      !header_begun_ || (header_ended_ && response_.status / 100 != 2);
+  if (may_begin && ToAbsl(line).substr(0, 5) == "HTTP/") {
     Take();
     header_begun_ = true;
+    header_bytes_ = line.size();
     is_http2_ = ToAbsl(line).substr(0, 6) == "HTTP/2";
     const std::string_view rest =
         Stripped(line.substr(std::min(line.find(' '), line.size())));
@@ -72,7 +81,7 @@ bool HttpReader::ReadLine(std::string_view line) {
     HttpFields& fields = header_ended_ ? trailers_ : response_.headers;
     fields.emplace_back(Stripped(line.substr(0, colon)),
                         Stripped(line.substr(colon + 1)));
-  } else if (Stripped(line).empty() && !header_ended_) {
+  } else if (IsEnd(line) && !header_ended_) {
     // The response follows an interim one.
     header_ended_ = response_.status != 0;
     header_begun_ = header_ended_;

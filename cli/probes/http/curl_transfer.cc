@@ -130,10 +130,6 @@ void CurlTransfer::SetDestination(const HttpDestination& destination) {
 }
 
 void CurlTransfer::SetConnection() {
-  // A libcurl that is older than its headers here knows no names of protocols.
-  constexpr long kHttpOnly = CURLPROTO_HTTP | CURLPROTO_HTTPS;
-  Set(CURLOPT_PROTOCOLS, kHttpOnly);
-  Set(CURLOPT_REDIR_PROTOCOLS, kHttpOnly);
   Set(CURLOPT_IPRESOLVE,
       static_cast<long>(options_->family == HttpOptions::Family::kIpv4
                             ? CURL_IPRESOLVE_V4

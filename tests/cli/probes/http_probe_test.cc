@@ -167,6 +167,12 @@ std::vector<Row> Behaviors() {
        "--body-regex=^ready$ --expect-header=X-A=^b$",
        kSuccess,
        "HTTP 200 OK"},
+      {"has a status line for a trailer",
+       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\nup\r\n0\r\nHTTP/1.1 500 Oops: x\r\n\r\n"},
+       "--body-regex=^up$",
+       kSuccess,
+       "HTTP 200 OK"},
       {"has a header in the trailer alone",
        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         "2\r\nup\r\n0\r\nX-A: b\r\n\r\n"},
@@ -405,6 +411,12 @@ TEST_F(HttpProbeTest, RedirectToAnotherHostGetsNoSecrets) {
               "redirected to another host, to which --data is not sent");
   }
   EXPECT_EQ(other.requests().size(), 1U);
+
+  // The request after a 303 has no body to repeat.
+  redirect(server_, "303 See Other", "/b");
+  redirect(server_, "307 Temporary Redirect", other.Url("/c"));
+  EXPECT_EQ(Poll(server_.Url("/a"), "--data=secret").detail, "HTTP 200 OK");
+  EXPECT_THAT(other.requests().back(), Not(HasSubstr("secret")));
 }
 
 TEST_F(HttpProbeTest, OddLocationsGetNoSecrets) {
@@ -412,7 +424,7 @@ TEST_F(HttpProbeTest, OddLocationsGetNoSecrets) {
   other.Play({"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   for (const char* const before :
        {"Location:\r\n", "Location : /same\r\n", "X: y\r\n Location: /same\r\n",
-        "location: /same\r\n"}) {
+        "X: y\r\n \r\n", "location: /same\r\n"}) {
     SCOPED_TRACE(before);
     HttpServer server(loop_);
     server.Play({absl::StrCat("HTTP/1.1 302 Found\r\n", before,
@@ -423,6 +435,10 @@ TEST_F(HttpProbeTest, OddLocationsGetNoSecrets) {
     EXPECT_EQ(Poll(server.Url("/a"), "--header=X-Key:secret").detail,
               "HTTP 200 OK");
   }
+  HttpServer cut(loop_);
+  cut.Play({absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", other.Url("/c"),
+                         "\r\n")});
+  Poll(cut.Url("/a"), "--header=X-Key:secret");
   EXPECT_FALSE(other.requests().empty());
   EXPECT_THAT(other.requests(), Each(Not(HasSubstr("secret"))));
 }

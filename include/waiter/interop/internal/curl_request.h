@@ -96,10 +96,11 @@ class CurlUrl {
   // as "https://example.com"; empty if this is not a URL.
   std::string Origin() const {
     if (!is_valid_) return "";
+    const std::string zone = Part(CURLUPART_ZONEID);
     const std::string port = Part(CURLUPART_PORT, CURLU_NO_DEFAULT_PORT);
-    return absl::AsciiStrToLower(absl::StrCat(Part(CURLUPART_SCHEME), "://",
-                                              Part(CURLUPART_HOST),
-                                              port.empty() ? "" : ":", port));
+    return absl::AsciiStrToLower(absl::StrCat(
+        Part(CURLUPART_SCHEME), "://", Part(CURLUPART_HOST),
+        zone.empty() ? "" : "%", zone, port.empty() ? "" : ":", port));
   }
 
  private:
@@ -135,7 +136,8 @@ class CurlRequest {
         max_redirects_(limits.redirects),
         reader_(limits.read) {}
 
-  // Makes the handle and sets its options. Returns false if libcurl cannot.
+  // Makes the handle and sets its options. Returns false if libcurl cannot, or
+  // does not limit its protocols.
   bool Open() {
     Close();
     easy_ = curl_.easy_init();
@@ -148,13 +150,14 @@ class CurlRequest {
     SetMethod();
     SetHeaders();
     SetLimits();
-    return true;
+    return LimitProtocols();
   }
 
-  // Prepares the next request, to `url`. No redirect gets the fields `own`.
+  // Prepares the next request, to `url`, whose origin must be the one of the
+  // `HttpRequest`. No redirect gets the fields `own`.
   void Begin(const std::string& url, const HttpFields& own) {
     reader_.Take();
-    is_redirected_ = false;
+    is_redirected_ = becomes_get_ = false;
     error_[0] = '\0';
     curl_.slist_free_all(first_headers_);
     first_headers_ = nullptr;
@@ -163,7 +166,7 @@ class CurlRequest {
       Append(first_headers_, line->data);
     }
     for (const auto& [name, value] : own) {
-      Append(first_headers_, absl::StrCat(name, ": ", value));
+      AppendField(first_headers_, name, value);
     }
     Set(CURLOPT_HTTPHEADER, first_headers_);
     Set(CURLOPT_URL, url.c_str());
@@ -183,17 +186,17 @@ class CurlRequest {
   // Returns false to read no more.
   virtual bool OnHeader() { return true; }
 
-  // Called for a redirect, which leads to `url`, before it is followed. Returns
-  // false to read no more.
+  // Called for each `Location` of a redirect, which leads to `url`, before
+  // `OnHeader`, even if the redirect is one too many. Returns false to read no
+  // more.
   virtual bool OnRedirect(const CurlUrl& /*url*/, bool leaves_origin) {
     return !leaves_origin || !RepeatsBody();
   }
 
   // Whether the redirect, if libcurl follows it, sends the body again.
   bool RepeatsBody() const {
-    const int status = reader_.response().status;
-    const bool becomes_get = status >= 301 && status <= 303;
-    return !becomes_get && request_.body.has_value() && !request_.body->empty();
+    return !becomes_get_ && request_.method != "HEAD" &&
+           request_.body.has_value() && !request_.body->empty();
   }
 
   // Takes a part of the body. Returns false to read no more.
@@ -237,6 +240,14 @@ class CurlRequest {
     }
   }
 
+  void AppendField(curl_slist*& list, const std::string& name,
+                   const std::string& value) const {
+    // "Name:" would remove a header that libcurl adds itself.
+    const bool is_blank = absl::StripAsciiWhitespace(value).empty();
+    Append(list, is_blank ? absl::StrCat(name, ";")
+                          : absl::StrCat(name, ": ", value));
+  }
+
   void SetMethod() {
     const std::string& method = request_.method;
     const bool has_body = request_.body.has_value();
@@ -258,9 +269,11 @@ class CurlRequest {
       Append(*lines, "Expect:");
     }
     for (const auto& [name, value] : request_.headers) {
-      // "Name:" would remove a header that libcurl adds itself.
-      Append(headers_, value.empty() ? absl::StrCat(name, ";")
-                                     : absl::StrCat(name, ": ", value));
+      AppendField(headers_, name, value);
+      // libcurl forgets its own when it finds another one.
+      if (absl::EqualsIgnoreCase(name, "User-Agent")) {
+        Append(plain_headers_, "User-Agent: waiter");
+      }
     }
     // All codings that libcurl knows. `OnBody` bounds the decoded size.
     Set(CURLOPT_ACCEPT_ENCODING, "");
@@ -271,14 +284,6 @@ class CurlRequest {
   void SetLimits() {
     Set(CURLOPT_FOLLOWLOCATION, max_redirects_ > 0 ? 1L : 0L);
     Set(CURLOPT_MAXREDIRS, static_cast<long>(max_redirects_));
-#if LIBCURL_VERSION_NUM >= 0x075500
-    Set(CURLOPT_PROTOCOLS_STR, "http,https");
-    Set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-#else
-    Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    Set(CURLOPT_REDIR_PROTOCOLS,
-        static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
 #if LIBCURL_VERSION_NUM >= 0x075700
     // A stop does not wait for the thread that looks up a name.
     Set(CURLOPT_QUICK_EXIT, 1L);
@@ -288,16 +293,37 @@ class CurlRequest {
     Set(CURLOPT_NOSIGNAL, 1L);
   }
 
+  bool LimitProtocols() {
+#if LIBCURL_VERSION_NUM >= 0x075500
+    if (Set(CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+        Set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK) {
+      return true;
+    }
+#endif
+    // An older libcurl, perhaps with newer headers, which deprecate the names.
+    constexpr auto kProtocols = static_cast<CURLoption>(181);
+    constexpr auto kRedirectProtocols = static_cast<CURLoption>(182);
+    constexpr long kHttp = CURLPROTO_HTTP | CURLPROTO_HTTPS;
+    return Set(kProtocols, kHttp) == CURLE_OK &&
+           Set(kRedirectProtocols, kHttp) == CURLE_OK;
+  }
+
   // Callbacks of libcurl. A result other than the number of bytes ends the
   // transfer.
   static size_t TakeHeader(char* data, size_t size, size_t count, void* self) {
     auto& request = *static_cast<CurlRequest*>(self);
+    const HttpFields& fields = request.reader_.response().headers;
+    const size_t fields_before = fields.size();
     const bool had_header = request.reader_.has_header();
     if (!request.reader_.ReadLine({data, size * count})) return 0;
+    // libcurl follows a redirect even if its header is cut off.
+    if (fields.size() > fields_before &&
+        absl::EqualsIgnoreCase(fields.back().first, "Location") &&
+        !request.Redirect(fields.back().second)) {
+      return 0;
+    }
     const bool is_complete = !had_header && request.reader_.has_header();
-    return !is_complete || (request.OnHeader() && request.Redirect())
-               ? size * count
-               : 0;
+    return !is_complete || request.OnHeader() ? size * count : 0;
   }
   static size_t TakeBody(char* data, size_t size, size_t count, void* self) {
     return static_cast<CurlRequest*>(self)->OnBody({data, size * count})
@@ -308,27 +334,23 @@ class CurlRequest {
   // Drops the headers of the request if the response redirects to another
   // origin, and in any case the ones for the first address. libcurl itself
   // holds back only passwords, cookies and some headers. Of several `Location`
-  // fields it follows one, so that all of them count.
-  bool Redirect() {
-    const HttpResponse& response = reader_.response();
-    if (max_redirects_ == 0 || response.status / 100 != 3) return true;
+  // fields it follows one, so that all of them count; it ignores empty ones.
+  bool Redirect(const std::string& location) {
+    const int status = reader_.response().status;
+    if (max_redirects_ == 0 || status / 100 != 3 || location.empty()) {
+      return true;
+    }
+    if (status >= 301 && status <= 303) becomes_get_ = true;
+    if (!std::exchange(is_redirected_, true)) {
+      Set(CURLOPT_HTTPHEADER, headers_);
+    }
+    CurlUrl url(curl_, EffectiveUrl());
+    url.Follow(location);
     const std::string origin =
         CurlUrl(curl_, request_.url, CURLU_GUESS_SCHEME).Origin();
-    for (const auto& [name, location] : response.headers) {
-      // libcurl ignores an empty one.
-      if (!absl::EqualsIgnoreCase(name, "Location") || location.empty()) {
-        continue;
-      }
-      if (!std::exchange(is_redirected_, true)) {
-        Set(CURLOPT_HTTPHEADER, headers_);
-      }
-      CurlUrl url(curl_, EffectiveUrl());
-      url.Follow(location);
-      const bool leaves_origin = origin.empty() || url.Origin() != origin;
-      if (leaves_origin) Set(CURLOPT_HTTPHEADER, plain_headers_);
-      if (!OnRedirect(url, leaves_origin)) return false;
-    }
-    return true;
+    const bool leaves_origin = origin.empty() || url.Origin() != origin;
+    if (leaves_origin) Set(CURLOPT_HTTPHEADER, plain_headers_);
+    return OnRedirect(url, leaves_origin);
   }
 
   const CurlFunctions& curl_;
@@ -337,6 +359,7 @@ class CurlRequest {
   internal::HttpReader reader_;
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   bool is_redirected_ = false;  // The transfer in progress.
+  bool becomes_get_ = false;    // Its next request has no body.
   CURL* easy_ = nullptr;
   curl_slist* headers_ = nullptr;
   curl_slist* first_headers_ = nullptr;  // With those for the first address.

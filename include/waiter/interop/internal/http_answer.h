@@ -60,7 +60,8 @@ class HttpReader {
   // Takes a part of a body. Returns false if the client should read no more.
   bool ReadBody(std::string_view part);
 
-  // Whether the last header is complete.
+  // Whether the last header is complete. libcurl does not report one that is
+  // cut off as an error.
   bool has_header() const { return header_ended_; }
 
   // Whether `ReadLine` has refused to read more.
