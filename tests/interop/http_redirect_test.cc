@@ -133,6 +133,30 @@ TEST(HttpRedirectTest, RedirectToAnotherOriginDropsTheHeaders) {
               ElementsAre(Not(HasSubstr("secret")), Not(HasSubstr("secret"))));
 }
 
+// libcurl follows a redirect whose header is cut off, or has a line of spaces.
+TEST(HttpRedirectTest, RedirectWithAnOddHeaderDropsTheHeaders) {
+  SocketServer other(Always(std::string(kOk)));
+  const std::string location =
+      absl::StrCat("Location: ", other.Url("/there"), "\r\n");
+  for (const std::string& rest :
+       {location,
+        absl::StrCat("X: y\r\n \r\n", location, "Content-Length: 0\r\n\r\n")}) {
+    SCOPED_TRACE(rest);
+    SocketServer server([&rest](SocketServer::Connection& connection) {
+      connection.ReadRequest();
+      connection.Send(absl::StrCat("HTTP/1.1 302 Found\r\n", rest));
+    });
+    HttpPoller poller(
+        {.url = server.Url("/"), .headers = {{"X-Api-Key", "secret"}}});
+
+    const Poll<HttpResponse> poll = poller({.timeout = kAmple});
+    ASSERT_TRUE(poll.has_value()) << poll.error();
+    EXPECT_EQ(poll.value().url, other.Url("/there"));
+  }
+  EXPECT_THAT(other.requests(),
+              ElementsAre(Not(HasSubstr("secret")), Not(HasSubstr("secret"))));
+}
+
 TEST(HttpRedirectTest, RedirectBackDoesNotBringTheHeadersBack) {
   SocketServer* other_server = nullptr;
   SocketServer server(AnswerEach([&](const std::string& head) {

@@ -56,9 +56,11 @@ Poll<> JudgeConnection(const ErrorClassifier& classifier, absl::Status error) {
 }  // namespace
 
 bool HttpReader::ReadLine(std::string_view line) {
-  // After 2xx, it is a trailer.
+  // libcurl follows a redirect even if its header is cut off. After 2xx, the
+  // line is a trailer.
+  const int kind = response_.status / 100;
   const bool may_begin =
-      !header_begun_ || (header_ended_ && response_.status / 100 != 2);
+      !header_begun_ || kind == 3 || (header_ended_ && kind != 2);
   if (may_begin && ToAbsl(line).substr(0, 5) == "HTTP/") {
     Take();
     header_begun_ = true;

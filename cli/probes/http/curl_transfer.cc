@@ -84,7 +84,11 @@ CurlTransfer::CurlTransfer(const CurlLibrary& curl, CURLM* multi,
       upgrades_(destination.upgrades) {
   answer_.may_be_proxied = proxy == Proxy::kOfEnvironment;
   answer_.target_port = std::move(target_port);
-  Open();
+  // Without a handle, the poll ends at its time limit.
+  if (!Open()) {
+    Close();
+    return;
+  }
   Set(CURLOPT_PRIVATE, this);
   SetDestination(destination);
   if (proxy == Proxy::kNever) Set(CURLOPT_PROXY, "");
@@ -189,7 +193,7 @@ curl_socket_t CurlTransfer::OpenSocket(void* self, curlsocktype /*purpose*/,
                                        curl_sockaddr* address) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
   HttpAnswer& answer = transfer.answer_;
-  if (transfer.reader().has_header()) {
+  if (transfer.reader().response().status != 0) {
     // A redirect: the answer so far is not the final one. Every request has its
     // own connection.
     transfer.reader().Take();

@@ -438,7 +438,7 @@ TEST_F(HttpProbeTest, OddLocationsGetNoSecrets) {
   HttpServer cut(loop_);
   cut.Play({absl::StrCat("HTTP/1.1 302 Found\r\nLocation: ", other.Url("/c"),
                          "\r\n")});
-  Poll(cut.Url("/a"), "--header=X-Key:secret");
+  EXPECT_EQ(Poll(cut.Url("/a"), "--header=X-Key:secret").detail, "HTTP 200 OK");
   EXPECT_FALSE(other.requests().empty());
   EXPECT_THAT(other.requests(), Each(Not(HasSubstr("secret"))));
 }
