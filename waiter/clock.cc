@@ -20,6 +20,14 @@
 namespace waiter {
 namespace {
 
+// A sleeper that is notified under the lock wakes up only to sleep until the
+// lock is free. Windows keeps a list of sleepers, which needs the lock.
+#ifdef _WIN32
+constexpr bool kNotifiesLocked = true;
+#else
+constexpr bool kNotifiesLocked = false;
+#endif
+
 // One sleep, shared by the sleeper and its stop callback. Notifying takes
 // longer than waking up, and the destructor of a `waiter::stop_callback` waits
 // for a callback that runs on another thread. So the last of the two to finish
@@ -29,9 +37,12 @@ struct Sleep {
     void operator()() {
       // `this` is destroyed with the last owner of the sleep.
       const std::shared_ptr<Sleep> owned = std::move(sleep);
-      const internal::MutexLock lock(owned->mutex);
-      owned->stopped = true;
-      owned->stopped_or_due.Notify();
+      {
+        const internal::MutexLock lock(owned->mutex);
+        owned->stopped = true;
+        if constexpr (kNotifiesLocked) owned->stopped_or_due.Notify();
+      }
+      if constexpr (!kNotifiesLocked) owned->stopped_or_due.Notify();
     }
     std::shared_ptr<Sleep> sleep;
   };
