@@ -88,6 +88,10 @@ function(waiter_module name)
   endforeach()
   target_link_libraries(${target} ${scope} ${module_LIBRARIES})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  # A project that includes this one builds only what it links. What is installed must be part of `all`.
+  if(sources AND NOT top_level AND NOT WAITER_INSTALL)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 
   # For cmake/install.cmake.
   set(WAITER_MODULES ${WAITER_MODULES} ${name} PARENT_SCOPE)
