@@ -195,120 +195,99 @@ StoreThread::~StoreThread() {
   thread_.End();
 }
 
-template <typename T, typename Run>
-void StoreThread::Call(bool writes, Callback<T> callback, Run run) {
+template <typename T, typename... Parameters, typename... Arguments>
+void StoreThread::Call(
+    bool writes, Callback<T> callback,
+    absl::StatusOr<T> (BlockingWaitStore::*function)(Parameters...),
+    Arguments... arguments) {
   if (thread_.IsGone()) return;
-  loop_->Add(std::make_unique<TypedStoreCall<T, Run>>(
+  auto run = [function,
+              ... arguments = std::move(arguments)](BlockingWaitStore& store) {
+    return (store.*function)(arguments...);
+  };
+  loop_->Add(std::make_unique<TypedStoreCall<T, decltype(run)>>(
       writes, std::move(callback), std::move(run)));
 }
 
 void StoreThread::Claim(ClaimRequest request, Callback<ClaimReply> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Claim(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Claim,
+       std::move(request));
 }
 
 void StoreThread::Settle(SettleRequest request,
                          Callback<SettleReply> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Settle(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Settle,
+       std::move(request));
 }
 
 void StoreThread::Enqueue(EnqueueRequest request,
                           Callback<EnqueueReply> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Enqueue(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Enqueue,
+       std::move(request));
 }
 
 void StoreThread::Signal(SignalRequest request,
                          Callback<std::vector<StoredWait>> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Signal(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Signal,
+       std::move(request));
 }
 
 void StoreThread::Get(WaitPartition partition, std::vector<std::string> keys,
                       Callback<std::vector<StoredWait>> callback) {
-  Call(false, std::move(callback),
-       [partition = std::move(partition), keys = std::move(keys)](
-           BlockingWaitStore& store) { return store.Get(partition, keys); });
+  Call(false, std::move(callback), &BlockingWaitStore::Get,
+       std::move(partition), std::move(keys));
 }
 
 void StoreThread::Scan(WaitPartition partition, std::string cursor,
                        Callback<ScanReply> callback) {
-  Call(false, std::move(callback),
-       [partition = std::move(partition), cursor = std::move(cursor)](
-           BlockingWaitStore& store) { return store.Scan(partition, cursor); });
+  Call(false, std::move(callback), &BlockingWaitStore::Scan,
+       std::move(partition), std::move(cursor));
 }
 
 void StoreThread::Stats(WaitPartition partition, Callback<WaitStats> callback) {
-  Call(false, std::move(callback),
-       [partition = std::move(partition)](BlockingWaitStore& store) {
-         return store.Stats(partition);
-       });
+  Call(false, std::move(callback), &BlockingWaitStore::Stats,
+       std::move(partition));
 }
 
 void StoreThread::Mark(WaitPartition partition, std::string key, bool begins,
                        Callback<int64_t> callback) {
-  Call(true, std::move(callback),
-       [partition = std::move(partition), key = std::move(key),
-        begins](BlockingWaitStore& store) {
-         return store.Mark(partition, key, begins);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Mark,
+       std::move(partition), std::move(key), begins);
 }
 
 void StoreThread::Open(std::string space, std::string name, int64_t partitions,
                        Callback<int64_t> callback) {
-  Call(true, std::move(callback),
-       [space = std::move(space), name = std::move(name),
-        partitions](BlockingWaitStore& store) {
-         return store.Open(space, name, partitions);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Open, std::move(space),
+       std::move(name), partitions);
 }
 
 void StoreThread::Heartbeat(HeartbeatRequest request,
                             Callback<std::vector<std::string>> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Heartbeat(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Heartbeat,
+       std::move(request));
 }
 
 void StoreThread::Describe(std::string space, Callback<WaitSpace> callback) {
-  Call(false, std::move(callback),
-       [space = std::move(space)](BlockingWaitStore& store) {
-         return store.Describe(space);
-       });
+  Call(false, std::move(callback), &BlockingWaitStore::Describe,
+       std::move(space));
 }
 
 void StoreThread::Check(WaitPartition partition, std::string cursor,
                         Callback<CheckReply> callback) {
-  Call(
-      false, std::move(callback),
-      [partition = std::move(partition), cursor = std::move(cursor)](
-          BlockingWaitStore& store) { return store.Check(partition, cursor); });
+  Call(false, std::move(callback), &BlockingWaitStore::Check,
+       std::move(partition), std::move(cursor));
 }
 
 void StoreThread::Examine(ExamineRequest request,
                           Callback<std::vector<FaultyWait>> callback) {
-  Call(true, std::move(callback),
-       [request = std::move(request)](BlockingWaitStore& store) {
-         return store.Examine(request);
-       });
+  Call(true, std::move(callback), &BlockingWaitStore::Examine,
+       std::move(request));
 }
 
 void StoreThread::Inspect(WaitPartition partition,
                           Callback<WaitServer> callback) {
-  Call(false, std::move(callback),
-       [partition = std::move(partition)](BlockingWaitStore& store) {
-         return store.Inspect(partition);
-       });
+  Call(false, std::move(callback), &BlockingWaitStore::Inspect,
+       std::move(partition));
 }
 
 void StoreThread::RunAt(MonotonicTime time, std::function<void()> timer) {

@@ -86,8 +86,10 @@ class StoreThread final : public WaitStore {
  private:
   class Loop;
 
-  template <typename T, typename Run>
-  void Call(bool writes, Callback<T> callback, Run run);
+  template <typename T, typename... Parameters, typename... Arguments>
+  void Call(bool writes, Callback<T> callback,
+            absl::StatusOr<T> (BlockingWaitStore::*function)(Parameters...),
+            Arguments... arguments);
 
   const std::shared_ptr<Loop> loop_;
   Thread thread_;
