@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,18 +42,12 @@ std::string LocksOf(const WaitPartition& partition) {
                       partition.index);
 }
 
-PostgresArray ArrayOf(const std::vector<std::string>& keys) {
-  PostgresArray array(Type::kBytes, keys.size());
-  for (const std::string& key : keys) array.Add(key);
-  return array;
-}
-
-// Returns an array of what `get` returns for each item.
+// Returns an array of the values of `get`, a function or a member, of `items`.
 template <typename Item, typename Get>
 PostgresArray Column(Type type, const std::vector<Item>& items,
                      const Get& get) {
   PostgresArray array(type, items.size());
-  for (const Item& item : items) array.Add(get(item));
+  for (const Item& item : items) array.Add(std::invoke(get, item));
   return array;
 }
 
@@ -301,32 +296,22 @@ PostgresRequest<ClaimReply> PostgresCalls::Claim(
 
 PostgresRequest<SettleReply> PostgresCalls::Settle(
     const SettleRequest& request) const {
-  const auto column = [&](Type type, const auto& get) {
-    return Column(type, request.items, get);
-  };
   PostgresStatement call = CallOn(request.partition, "settle", 10);
   call.AddNumber(request.lease_us);
   call.AddNumber(request.retain_us);
   call.AddNumber(request.polls);
-  call.AddArray(column(
-      Type::kBytes,
-      [](const SettleItem& item) -> std::string_view { return item.key; }));
-  call.AddArray(
-      column(Type::kNumber, [](const SettleItem& item) { return item.fence; }));
-  call.AddArray(column(Type::kLetter, [](const SettleItem& item) {
+  const auto add = [&](Type type, const auto& get) {
+    call.AddArray(Column(type, request.items, get));
+  };
+  add(Type::kBytes, &SettleItem::key);
+  add(Type::kNumber, &SettleItem::fence);
+  add(Type::kLetter, [](const SettleItem& item) {
     return std::string(1, static_cast<char>(item.action));
-  }));
-  call.AddArray(column(Type::kNumber,
-                       [](const SettleItem& item) { return item.delay_us; }));
-  call.AddArray(column(
-      Type::kBytes,
-      [](const SettleItem& item) -> std::string_view { return item.record; }));
-  call.AddArray(column(
-      Type::kBytes,
-      [](const SettleItem& item) -> std::string_view { return item.value; }));
-  call.AddArray(column(
-      Type::kText,
-      [](const SettleItem& item) -> std::string_view { return item.reason; }));
+  });
+  add(Type::kNumber, &SettleItem::delay_us);
+  add(Type::kBytes, &SettleItem::record);
+  add(Type::kBytes, &SettleItem::value);
+  add(Type::kText, &SettleItem::reason);
   return {.statement = std::move(call),
           .read = ReadSettle,
           .locks = LocksOf(request.partition),
@@ -335,24 +320,16 @@ PostgresRequest<SettleReply> PostgresCalls::Settle(
 
 PostgresRequest<EnqueueReply> PostgresCalls::Enqueue(
     const EnqueueRequest& request) const {
-  const auto column = [&](Type type, const auto& get) {
-    return Column(type, request.items, get);
-  };
   PostgresStatement call = CallOn(request.partition, "enqueue", 6);
   call.AddNumber(request.most_pending);
-  call.AddArray(column(
-      Type::kBytes,
-      [](const EnqueueItem& item) -> std::string_view { return item.key; }));
-  call.AddArray(column(Type::kNumber,
-                       [](const EnqueueItem& item) { return item.delay_us; }));
-  call.AddArray(column(
-      Type::kBytes,
-      [](const EnqueueItem& item) -> std::string_view { return item.record; }));
-  call.AddArray(column(
-      Type::kBytes,
-      [](const EnqueueItem& item) -> std::string_view { return item.args; }));
-  call.AddArray(column(Type::kNumber,
-                       [](const EnqueueItem& item) { return item.age_us; }));
+  const auto add = [&](Type type, const auto& get) {
+    call.AddArray(Column(type, request.items, get));
+  };
+  add(Type::kBytes, &EnqueueItem::key);
+  add(Type::kNumber, &EnqueueItem::delay_us);
+  add(Type::kBytes, &EnqueueItem::record);
+  add(Type::kBytes, &EnqueueItem::args);
+  add(Type::kNumber, &EnqueueItem::age_us);
   return {.statement = std::move(call),
           .read =
               [most = request.most_pending](PostgresRows rows) {
@@ -365,7 +342,7 @@ PostgresRequest<EnqueueReply> PostgresCalls::Enqueue(
 PostgresRequest<std::vector<StoredWait>> PostgresCalls::Signal(
     const SignalRequest& request) const {
   PostgresStatement call = CallOn(request.partition, "signal", 2);
-  call.AddArray(ArrayOf(request.keys));
+  call.AddArray(Column(Type::kBytes, request.keys, std::identity()));
   call.AddText(NameOf(request.signal));
   return {.statement = std::move(call),
           .read = ReadWaits,
@@ -376,7 +353,7 @@ PostgresRequest<std::vector<StoredWait>> PostgresCalls::Get(
     const WaitPartition& partition,
     const std::vector<std::string>& keys) const {
   PostgresStatement call = CallOn(partition, "get", 1);
-  call.AddArray(ArrayOf(keys));
+  call.AddArray(Column(Type::kBytes, keys, std::identity()));
   return {.statement = std::move(call),
           .read = ReadWaits,
           .locks = LocksOf(partition)};
@@ -457,7 +434,7 @@ PostgresRequest<CheckReply> PostgresCalls::Check(const WaitPartition& partition,
 PostgresRequest<std::vector<FaultyWait>> PostgresCalls::Examine(
     const ExamineRequest& request) const {
   PostgresStatement call = CallOn(request.partition, "examine", 3);
-  call.AddArray(ArrayOf(request.keys));
+  call.AddArray(Column(Type::kBytes, request.keys, std::identity()));
   call.AddFlag(request.repairs);
   call.AddNumber(request.missing);
   return {.statement = std::move(call),
