@@ -102,6 +102,15 @@ class SqliteConnection {
     return {*this, statement};
   }
 
+  // Returns the first column of the first row. Without a row, and for NULL, it
+  // is nullopt.
+  template <typename... Parameters>
+  std::optional<int64_t> Number(const char* sql,
+                                const Parameters&... parameters) {
+    SqliteRows rows = Query(sql, parameters...);
+    return rows.Next() ? rows.OptionalNumber(0) : std::nullopt;
+  }
+
   // Runs a statement without rows. Returns the number of rows it has changed.
   template <typename... Parameters>
   int64_t Run(const char* sql, const Parameters&... parameters) {

@@ -132,15 +132,9 @@ PRAGMA cache_size = -65536;
 PRAGMA temp_store = MEMORY;
 )sql";
 
-std::optional<int64_t> Number(SqliteConnection& file, const char* sql) {
-  SqliteRows rows = file.Query(sql);
-  if (!rows.Next()) return std::nullopt;
-  return rows.Number(0);
-}
-
 absl::Status CreateTables(SqliteConnection& file,
                           const SqliteStoreOptions& options) {
-  const bool is_empty = Number(file, "SELECT COUNT(*) FROM sqlite_master") == 0;
+  const bool is_empty = file.Number("SELECT COUNT(*) FROM sqlite_master") == 0;
   if (!file.status().ok()) return file.status();
   if (!is_empty && !options.shares_file) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -157,13 +151,13 @@ absl::Status CreateTables(SqliteConnection& file,
 // In a transaction for writing.
 absl::Status CheckVersion(SqliteConnection& file,
                           const SqliteStoreOptions& options) {
-  const bool exists = Number(file,
-                             "SELECT COUNT(*) FROM sqlite_master WHERE type = "
-                             "'table' AND name = 'waiter_schema'") == 1;
+  const bool exists = file.Number(
+                          "SELECT COUNT(*) FROM sqlite_master WHERE type = "
+                          "'table' AND name = 'waiter_schema'") == 1;
   if (!file.status().ok()) return file.status();
   if (!exists) return CreateTables(file, options);
   const std::optional<int64_t> version =
-      Number(file, "SELECT version FROM waiter_schema");
+      file.Number("SELECT version FROM waiter_schema");
   if (!file.status().ok()) return file.status();
   if (version == 1) {
     file.RunScript(kUpgrade);
@@ -197,7 +191,7 @@ absl::Status SetUp(SqliteConnection& file, const SqliteStoreOptions& options) {
   file.RunScript(options.syncs ? "PRAGMA synchronous = FULL"
                                : "PRAGMA synchronous = NORMAL");
   if (options.max_bytes > 0) {
-    const int64_t page = Number(file, "PRAGMA page_size").value_or(4096);
+    const int64_t page = file.Number("PRAGMA page_size").value_or(4096);
     file.RunScript(
         absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page));
   }

@@ -149,12 +149,12 @@ absl::Status SqliteWaits::Commit() {
 
 void SqliteWaits::ReadTime(bool writes) {
   wall_us_ = absl::ToUnixMicros(absl::Now());
-  SqliteRows rows = file_->Query("SELECT offset_us FROM waiter_schema");
-  if (!rows.Next()) return;
-  const int64_t offset_us = rows.Number(0);
-  clock_ = SqliteClock(offset_us);
+  const std::optional<int64_t> offset_us =
+      file_->Number("SELECT offset_us FROM waiter_schema");
+  if (!offset_us.has_value()) return;
+  clock_ = SqliteClock(*offset_us);
   now_us_ = clock_.Now(wall_us_, BootMicros());
-  if (writes && clock_.offset_us() != offset_us) {
+  if (writes && clock_.offset_us() != *offset_us) {
     file_->Run("UPDATE waiter_schema SET offset_us = ?", clock_.offset_us());
   }
 }
@@ -216,12 +216,11 @@ void SqliteWaits::TakeFromInbox(SqliteRows& row) {
 SqliteWaits::PartitionId SqliteWaits::Find(const WaitPartition& partition) {
   PartitionId& id = partitions_[NameOf(partition)];
   if (id != 0) return id;
-  SqliteRows rows = file_->Query(
+  const std::optional<int64_t> found = file_->Number(
       "SELECT id FROM waiter_partitions "
       "WHERE space = ? AND name = ? AND number = ?",
       partition.space, partition.name, partition.index);
-  if (rows.Next()) id = rows.Number(0);
-  return id;
+  return id = found.value_or(0);
 }
 
 SqliteWaits::PartitionId SqliteWaits::FindOrAdd(
@@ -235,13 +234,12 @@ SqliteWaits::PartitionId SqliteWaits::FindOrAdd(
 
 int64_t SqliteWaits::NextFence(PartitionId partition, int64_t lease_us,
                                int64_t polls) {
-  int64_t fence = 0;
-  if (SqliteRows rows = file_->Query(
-          "SELECT fence FROM waiter_partitions WHERE id = ?", partition);
-      rows.Next()) {
-    fence =
-        DueNumber::Even(std::max(now_us_ + lease_us, rows.Number(0) + 1)) + 1;
-  }
+  const std::optional<int64_t> last = file_->Number(
+      "SELECT fence FROM waiter_partitions WHERE id = ?", partition);
+  const int64_t fence =
+      last.has_value()
+          ? DueNumber::Even(std::max(now_us_ + lease_us, *last + 1)) + 1
+          : 0;
   file_->Run(
       "UPDATE waiter_partitions SET fence = ?, polls = polls + ? WHERE id = ?",
       fence, polls, partition);
@@ -250,16 +248,12 @@ int64_t SqliteWaits::NextFence(PartitionId partition, int64_t lease_us,
 
 std::optional<int64_t> SqliteWaits::FirstDue(PartitionId partition) {
   const WaitPlace bound = claims_.Bound(partition);
-  std::optional<int64_t> first;
-  if (SqliteRows rows =
-          file_->Query(kFirstDue, partition, bound.due_us, bound.id);
-      rows.Next()) {
-    first = rows.OptionalNumber(0);
-  }
-  SqliteRows rows = file_->Query(
+  const std::optional<int64_t> first =
+      file_->Number(kFirstDue, partition, bound.due_us, bound.id);
+  const std::optional<int64_t> fence = file_->Number(
       "SELECT min(fence) FROM waiter_claims WHERE partition = ?", partition);
-  if (!rows.Next() || rows.IsNull(0)) return first;
-  return std::min(first.value_or(rows.Number(0)), rows.Number(0));
+  if (!fence.has_value()) return first;
+  return std::min(first.value_or(*fence), *fence);
 }
 
 void SqliteWaits::AddToCounter(PartitionId partition, std::string_view counter,
@@ -338,13 +332,13 @@ absl::StatusOr<SettleReply> SqliteWaits::Settle(const SettleRequest& request) {
 
 int64_t SqliteWaits::FindHeld(PartitionId partition, std::string_view key,
                               const WaitRange& held) {
-  SqliteRows rows = file_->Query(
+  const std::optional<int64_t> id = file_->Number(
       "SELECT id FROM waiter_waits INDEXED BY waiter_key "
       "WHERE partition = ? AND key = ? "
       "AND (due_us, id) > (?, ?) AND (due_us, id) <= (?, ?)",
       partition, SqliteBlob{key}, held.from.due_us, held.from.id,
       held.to.due_us, held.to.id);
-  return rows.Next() ? rows.Number(0) : 0;
+  return id.value_or(0);
 }
 
 void SqliteWaits::SettleOne(PartitionId partition, int64_t id,
@@ -438,12 +432,9 @@ void SqliteWaits::ForgetOld(PartitionId partition, int64_t most) {
 absl::StatusOr<EnqueueReply> SqliteWaits::Enqueue(
     const EnqueueRequest& request) {
   const PartitionId partition = FindOrAdd(request.partition);
-  int64_t pending = 0;
-  if (SqliteRows rows = file_->Query(
-          "SELECT pending FROM waiter_partitions WHERE id = ?", partition);
-      rows.Next()) {
-    pending = rows.Number(0);
-  }
+  const std::optional<int64_t> known = file_->Number(
+      "SELECT pending FROM waiter_partitions WHERE id = ?", partition);
+  const int64_t pending = known.value_or(0);
   const auto size = static_cast<int64_t>(request.items.size());
   if (pending + size > request.most_pending) {
     const int64_t created = CountNew(partition, request.items);
@@ -505,17 +496,13 @@ bool SqliteWaits::Insert(PartitionId partition, const WaitPlace& bound,
 // whether it did.
 bool SqliteWaits::Forget(PartitionId partition, std::string_view key,
                          int64_t time) {
-  int64_t id = 0;
-  if (SqliteRows rows =
-          file_->Query("SELECT id FROM waiter_waits INDEXED BY waiter_key "
-                       "WHERE partition = ? AND key = ? AND forget <= ?",
-                       partition, SqliteBlob{key}, time);
-      rows.Next()) {
-    id = rows.Number(0);
-  }
-  if (id == 0) return false;
-  file_->Run("DELETE FROM waiter_data WHERE id = ?", id);
-  file_->Run("DELETE FROM waiter_waits WHERE id = ?", id);
+  const std::optional<int64_t> id = file_->Number(
+      "SELECT id FROM waiter_waits INDEXED BY waiter_key "
+      "WHERE partition = ? AND key = ? AND forget <= ?",
+      partition, SqliteBlob{key}, time);
+  if (!id.has_value()) return false;
+  file_->Run("DELETE FROM waiter_data WHERE id = ?", *id);
+  file_->Run("DELETE FROM waiter_waits WHERE id = ?", *id);
   file_->Run("UPDATE waiter_partitions SET kept = kept - 1 WHERE id = ?",
              partition);
   return true;
@@ -629,15 +616,13 @@ absl::StatusOr<WaitStats> SqliteWaits::Stats(const WaitPartition& partition) {
     stats.polls = rows.Number(2);
   }
   const WaitPlace bound = claims_.Bound(id);
-  if (SqliteRows rows = file_->Query(
-          "SELECT (SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
-          "WHERE partition = ?1 AND due_us <= ?2 AND (due_us, id) > (?3, ?4)) "
-          "+ (SELECT coalesce(sum(held), 0) FROM waiter_claims "
-          "WHERE partition = ?1 AND fence <= ?2)",
-          id, now_us_ - kOverdue, bound.due_us, bound.id);
-      rows.Next()) {
-    stats.overdue = rows.Number(0);
-  }
+  const std::optional<int64_t> overdue = file_->Number(
+      "SELECT (SELECT COUNT(*) FROM waiter_waits INDEXED BY waiter_due "
+      "WHERE partition = ?1 AND due_us <= ?2 AND (due_us, id) > (?3, ?4)) "
+      "+ (SELECT coalesce(sum(held), 0) FROM waiter_claims "
+      "WHERE partition = ?1 AND fence <= ?2)",
+      id, now_us_ - kOverdue, bound.due_us, bound.id);
+  stats.overdue = overdue.value_or(0);
   stats.next_us = FirstDue(id);
   SqliteRows rows = file_->Query(
       "SELECT counter, count FROM waiter_counters WHERE partition = ?", id);
@@ -664,12 +649,11 @@ absl::StatusOr<int64_t> SqliteWaits::Mark(const WaitPartition& partition,
       "UPDATE waiter_waits INDEXED BY waiter_key SET marks = marks + 1 "
       "WHERE partition = ? AND key = ?",
       id, SqliteBlob{key});
-  SqliteRows rows = file_->Query(
+  const std::optional<int64_t> marks = file_->Number(
       "SELECT marks FROM waiter_waits INDEXED BY waiter_key "
       "WHERE partition = ? AND key = ?",
       id, SqliteBlob{key});
-  const int64_t marks = rows.Next() ? rows.Number(0) : 1;
-  return Finish(marks);
+  return Finish(marks.value_or(1));
 }
 
 absl::StatusOr<int64_t> SqliteWaits::Open(const std::string& space,
@@ -679,11 +663,10 @@ absl::StatusOr<int64_t> SqliteWaits::Open(const std::string& space,
       "INSERT INTO waiter_names(space, name, partitions) VALUES (?, ?, ?) "
       "ON CONFLICT DO NOTHING",
       space, name, partitions);
-  SqliteRows rows = file_->Query(
+  const std::optional<int64_t> count = file_->Number(
       "SELECT partitions FROM waiter_names WHERE space = ? AND name = ?", space,
       name);
-  const int64_t count = rows.Next() ? rows.Number(0) : 0;
-  return Finish(count);
+  return Finish(count.value_or(0));
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteWaits::Heartbeat(
