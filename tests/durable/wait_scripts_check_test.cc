@@ -117,8 +117,8 @@ void WaitScriptsCheckTest::ExpectSameDamage(bool repairs) {
                             .missing = book.fence % 3 - 1};
   for (int i = 0; i < 20; ++i) request.keys.push_back(absl::StrCat("k", i));
   const auto examined = ValueOrFail(
-      internal::ToFaultyWaits(Run(internal::Scripts().examine, partition_,
-                                  internal::ExamineArguments(request))));
+      Read(internal::ToFaultyWaits, Run(internal::Scripts().examine, partition_,
+                                        internal::ExamineArguments(request))));
   const std::vector<FaultyWait> expected = book_.Examine(request, now_);
   ASSERT_EQ(examined.size(), expected.size());
   std::set<std::string> faulty;
@@ -212,8 +212,9 @@ TEST_F(WaitScriptsCheckTest, CheckRefusesWhatIsNoCursor) {
 
 TEST_F(WaitScriptsCheckTest, ServerSaysHowItIsSetUp) {
   const auto inspect = [&] {
-    return internal::ToWaitServer(Call(
-        internal::Scripts().inspect, internal::PartitionKeys(partition_), {}));
+    return Read(internal::ToWaitServer,
+                Call(internal::Scripts().inspect,
+                     internal::PartitionKeys(partition_), {}));
   };
   WaitServer server = ValueOrFail(inspect());
   EXPECT_EQ(server.id.size(), 40);

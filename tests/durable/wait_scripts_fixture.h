@@ -66,6 +66,12 @@ class WaitScriptsFixture : public testing::Test {
     return Call(AtTime(script), internal::PartitionKeys(partition),
                 std::move(arguments));
   }
+  template <typename T, typename Reply>
+  static absl::StatusOr<T> Read(absl::StatusOr<T> (*read)(Reply),
+                                absl::StatusOr<RedisReply> reply) {
+    if (!reply.ok()) return reply.status();
+    return read(*std::move(reply));
+  }
 
   // Adds waits, and claims those that are due for a second.
   void Add(std::vector<EnqueueItem> items) {
@@ -78,28 +84,28 @@ class WaitScriptsFixture : public testing::Test {
         Claim({.partition = partition_, .most = 10, .lease_us = 1'000'000}));
   }
   absl::StatusOr<EnqueueReply> Enqueue(const EnqueueRequest& request) {
-    return internal::ToEnqueueReply(Run(internal::Scripts().enqueue,
-                                        request.partition,
-                                        internal::EnqueueArguments(request)));
+    return Read(internal::ToEnqueueReply,
+                Run(internal::Scripts().enqueue, request.partition,
+                    internal::EnqueueArguments(request)));
   }
   absl::StatusOr<ClaimReply> Claim(const ClaimRequest& request) {
-    return internal::ToClaimReply(Run(internal::Scripts().claim,
-                                      request.partition,
-                                      internal::ClaimArguments(request)));
+    return Read(internal::ToClaimReply,
+                Run(internal::Scripts().claim, request.partition,
+                    internal::ClaimArguments(request)));
   }
   absl::StatusOr<SettleReply> Settle(const SettleRequest& request) {
-    return internal::ToSettleReply(Run(internal::Scripts().settle,
-                                       request.partition,
-                                       internal::SettleArguments(request)));
+    return Read(internal::ToSettleReply,
+                Run(internal::Scripts().settle, request.partition,
+                    internal::SettleArguments(request)));
   }
   absl::StatusOr<std::vector<StoredWait>> Get(std::vector<std::string> keys) {
-    return internal::ToStoredWaits(
-        Run(internal::Scripts().get, partition_, std::move(keys)));
+    return Read(internal::ToStoredWaits,
+                Run(internal::Scripts().get, partition_, std::move(keys)));
   }
 
   absl::StatusOr<CheckReply> Check(const std::string& cursor = "") {
-    return internal::ToCheckReply(
-        Run(internal::Scripts().check, partition_, {cursor}));
+    return Read(internal::ToCheckReply,
+                Run(internal::Scripts().check, partition_, {cursor}));
   }
   // Runs all steps, and returns one reply.
   CheckReply CheckAll();

@@ -127,8 +127,8 @@ void WaitScriptsTest::TrySignal(std::mt19937_64& gen) {
                                                ? WaitSignal::kCancel
                                                : WaitSignal::kNotify};
   const auto script = ValueOrFail(
-      internal::ToStoredWaits(Run(internal::Scripts().signal, partition_,
-                                  internal::SignalArguments(request))));
+      Read(internal::ToStoredWaits, Run(internal::Scripts().signal, partition_,
+                                        internal::SignalArguments(request))));
   ExpectSameRows(script, book_.Signal(request, now_));
 }
 
@@ -146,8 +146,8 @@ void WaitScriptsTest::ExpectSameState() {
   for (int i = 0; i < 20; ++i) all.push_back(absl::StrCat("k", i));
   const auto rows = ValueOrFail(Get(all));
   ExpectSameRows(rows, book_.Get(partition_, all));
-  const auto stats = ValueOrFail(
-      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {})));
+  const auto stats = ValueOrFail(Read(
+      internal::ToWaitStats, Run(internal::Scripts().stats, partition_, {})));
   const WaitStats expected = book_.Stats(partition_, now_);
   EXPECT_EQ(stats.pending, expected.pending);
   EXPECT_EQ(stats.overdue, expected.overdue);
@@ -155,8 +155,8 @@ void WaitScriptsTest::ExpectSameState() {
   EXPECT_EQ(stats.kept, expected.kept);
   EXPECT_EQ(stats.polls, expected.polls);
   EXPECT_THAT(stats.counters, UnorderedElementsAreArray(expected.counters));
-  const auto scanned = ValueOrFail(
-      internal::ToScanReply(Run(internal::Scripts().scan, partition_, {"0"})));
+  const auto scanned = ValueOrFail(Read(
+      internal::ToScanReply, Run(internal::Scripts().scan, partition_, {"0"})));
   EXPECT_EQ(scanned.waits.size(), book_.Scan(partition_).waits.size());
 }
 
@@ -357,8 +357,8 @@ TEST_F(WaitScriptsTest, ScriptsOfASpaceBeginWithoutTheirKeys) {
   ASSERT_TRUE(workers.ok()) << workers.status();
   EXPECT_THAT(workers->elements, testing::SizeIs(1));
   server_->Run({"FLUSHALL"});
-  const WaitSpace space = ValueOrFail(
-      internal::ToWaitSpace(Run(internal::Scripts().space, partition_, {})));
+  const WaitSpace space = ValueOrFail(Read(
+      internal::ToWaitSpace, Run(internal::Scripts().space, partition_, {})));
   EXPECT_THAT(space.names, IsEmpty());
   EXPECT_THAT(space.workers, IsEmpty());
 }
@@ -380,8 +380,8 @@ TEST_F(WaitScriptsTest, RecordlessWaitIsDroppedAndCounted) {
   Add({{.key = "a"}});
   server_->Run({"DEL", internal::PartitionKeys(partition_)[1]});
   EXPECT_THAT(ClaimDue().waits, IsEmpty());
-  const auto stats = ValueOrFail(
-      internal::ToWaitStats(Run(internal::Scripts().stats, partition_, {})));
+  const auto stats = ValueOrFail(Read(
+      internal::ToWaitStats, Run(internal::Scripts().stats, partition_, {})));
   EXPECT_EQ(stats.pending, 0);
 }
 

@@ -23,25 +23,24 @@ namespace {
 
 using internal::PartitionKeys;
 
-// Returns a callback of the client that reads the reply.
-template <typename T, typename Read>
-RedisCaller::Callback Reading(Read read, WaitStore::Callback<T> callback) {
+// Returns a callback of the client that passes on an error, or reads the reply.
+template <typename T, typename Reply>
+RedisCaller::Callback Reading(absl::StatusOr<T> (*read)(Reply),
+                              WaitStore::Callback<T> callback) {
   return
       [read, callback = std::move(callback)](absl::StatusOr<RedisReply> reply) {
-        callback(read(std::move(reply)));
+        if (!reply.ok()) return callback(reply.status());
+        callback(read(*std::move(reply)));
       };
 }
 
-absl::StatusOr<int64_t> ToNumber(const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  return reply->integer;
+absl::StatusOr<int64_t> ToNumber(const RedisReply& reply) {
+  return reply.integer;
 }
 
-absl::StatusOr<std::vector<std::string>> ToTexts(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
+absl::StatusOr<std::vector<std::string>> ToTexts(const RedisReply& reply) {
   std::vector<std::string> texts;
-  for (const RedisReply& element : reply->elements) {
+  for (const RedisReply& element : reply.elements) {
     texts.push_back(element.text);
   }
   return texts;
@@ -56,7 +55,7 @@ void RedisWaitStore::Claim(ClaimRequest request,
                            Callback<ClaimReply> callback) {
   client_->Call(internal::Scripts().claim, PartitionKeys(request.partition),
                 internal::ClaimArguments(request),
-                Reading<ClaimReply>(internal::ToClaimReply, callback));
+                Reading(internal::ToClaimReply, callback));
 }
 
 void RedisWaitStore::Settle(SettleRequest request,
@@ -64,57 +63,54 @@ void RedisWaitStore::Settle(SettleRequest request,
   std::vector<std::string> keys = PartitionKeys(request.partition);
   client_->Call(internal::Scripts().settle, std::move(keys),
                 internal::SettleArguments(std::move(request)),
-                Reading<SettleReply>(internal::ToSettleReply, callback));
+                Reading(internal::ToSettleReply, callback));
 }
 
 void RedisWaitStore::Enqueue(EnqueueRequest request,
                              Callback<EnqueueReply> callback) {
   client_->Call(internal::Scripts().enqueue, PartitionKeys(request.partition),
                 internal::EnqueueArguments(request),
-                Reading<EnqueueReply>(internal::ToEnqueueReply, callback));
+                Reading(internal::ToEnqueueReply, callback));
 }
 
 void RedisWaitStore::Signal(SignalRequest request,
                             Callback<std::vector<StoredWait>> callback) {
   const WaitPartition partition = request.partition;
-  client_->Call(
-      internal::Scripts().signal, PartitionKeys(partition),
-      internal::SignalArguments(std::move(request)),
-      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+  client_->Call(internal::Scripts().signal, PartitionKeys(partition),
+                internal::SignalArguments(std::move(request)),
+                Reading(internal::ToStoredWaits, callback));
 }
 
 void RedisWaitStore::Get(WaitPartition partition, std::vector<std::string> keys,
                          Callback<std::vector<StoredWait>> callback) {
-  client_->Call(
-      internal::Scripts().get, PartitionKeys(partition), std::move(keys),
-      Reading<std::vector<StoredWait>>(internal::ToStoredWaits, callback));
+  client_->Call(internal::Scripts().get, PartitionKeys(partition),
+                std::move(keys), Reading(internal::ToStoredWaits, callback));
 }
 
 void RedisWaitStore::Scan(WaitPartition partition, std::string cursor,
                           Callback<ScanReply> callback) {
   client_->Call(internal::Scripts().scan, PartitionKeys(partition),
-                {std::move(cursor)},
-                Reading<ScanReply>(internal::ToScanReply, callback));
+                {std::move(cursor)}, Reading(internal::ToScanReply, callback));
 }
 
 void RedisWaitStore::Stats(WaitPartition partition,
                            Callback<WaitStats> callback) {
   client_->Call(internal::Scripts().stats, PartitionKeys(partition), {},
-                Reading<WaitStats>(internal::ToWaitStats, callback));
+                Reading(internal::ToWaitStats, callback));
 }
 
 void RedisWaitStore::Mark(WaitPartition partition, std::string key, bool begins,
                           Callback<int64_t> callback) {
   client_->Call(internal::Scripts().mark, PartitionKeys(partition),
                 {std::move(key), begins ? "1" : "0"},
-                Reading<int64_t>(ToNumber, callback));
+                Reading(ToNumber, callback));
 }
 
 void RedisWaitStore::Open(std::string space, std::string name,
                           int64_t partitions, Callback<int64_t> callback) {
   client_->Call(internal::Scripts().open, {internal::NamesKey(space)},
                 {std::move(name), absl::StrCat(partitions)},
-                Reading<int64_t>(ToNumber, callback));
+                Reading(ToNumber, callback));
 }
 
 void RedisWaitStore::Heartbeat(HeartbeatRequest request,
@@ -122,34 +118,32 @@ void RedisWaitStore::Heartbeat(HeartbeatRequest request,
   client_->Call(internal::Scripts().heartbeat,
                 {internal::WorkersKey(request.space)},
                 {std::move(request.worker), request.leaves ? "1" : "0"},
-                Reading<std::vector<std::string>>(ToTexts, callback));
+                Reading(ToTexts, callback));
 }
 
 void RedisWaitStore::Describe(std::string space, Callback<WaitSpace> callback) {
   client_->Call(internal::Scripts().space,
                 {internal::NamesKey(space), internal::WorkersKey(space)}, {},
-                Reading<WaitSpace>(internal::ToWaitSpace, callback));
+                Reading(internal::ToWaitSpace, callback));
 }
 
 void RedisWaitStore::Check(WaitPartition partition, std::string cursor,
                            Callback<CheckReply> callback) {
   client_->Call(internal::Scripts().check, PartitionKeys(partition),
-                {std::move(cursor)},
-                Reading<CheckReply>(internal::ToCheckReply, callback));
+                {std::move(cursor)}, Reading(internal::ToCheckReply, callback));
 }
 
 void RedisWaitStore::Examine(ExamineRequest request,
                              Callback<std::vector<FaultyWait>> callback) {
-  client_->Call(
-      internal::Scripts().examine, PartitionKeys(request.partition),
-      internal::ExamineArguments(request),
-      Reading<std::vector<FaultyWait>>(internal::ToFaultyWaits, callback));
+  client_->Call(internal::Scripts().examine, PartitionKeys(request.partition),
+                internal::ExamineArguments(request),
+                Reading(internal::ToFaultyWaits, callback));
 }
 
 void RedisWaitStore::Inspect(WaitPartition partition,
                              Callback<WaitServer> callback) {
   client_->Call(internal::Scripts().inspect, PartitionKeys(partition), {},
-                Reading<WaitServer>(internal::ToWaitServer, callback));
+                Reading(internal::ToWaitServer, callback));
 }
 
 void RedisWaitStore::RunAt(MonotonicTime time, std::function<void()> timer) {

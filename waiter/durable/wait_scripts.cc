@@ -214,11 +214,10 @@ std::vector<std::string> ExamineArguments(const ExamineRequest& request) {
   return arguments;
 }
 
-absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
-  if (!reply.ok()) return reply.status();
-  std::vector<RedisReply>& parts = reply->elements;
+absl::StatusOr<ClaimReply> ToClaimReply(RedisReply reply) {
+  std::vector<RedisReply>& parts = reply.elements;
   if (parts.size() != 10) return Unexpected();
-  Elements from(*reply);
+  Elements from(reply);
   ClaimReply claimed;
   claimed.now_us = from.Number();
   claimed.fence = from.Number();
@@ -254,10 +253,8 @@ absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply) {
   return claimed;
 }
 
-absl::StatusOr<SettleReply> ToSettleReply(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<SettleReply> ToSettleReply(const RedisReply& reply) {
+  Elements from(reply);
   SettleReply settled;
   settled.now_us = from.Number();
   settled.fence = from.Number();
@@ -267,10 +264,8 @@ absl::StatusOr<SettleReply> ToSettleReply(
   return settled;
 }
 
-absl::StatusOr<EnqueueReply> ToEnqueueReply(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<EnqueueReply> ToEnqueueReply(const RedisReply& reply) {
+  Elements from(reply);
   EnqueueReply enqueued;
   enqueued.now_us = from.Number();
   for (const char created : from.Text()) {
@@ -280,19 +275,15 @@ absl::StatusOr<EnqueueReply> ToEnqueueReply(
   return enqueued;
 }
 
-absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
+absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(const RedisReply& reply) {
   bool failed = false;
-  std::vector<StoredWait> waits = ReadWaits(*reply, failed);
+  std::vector<StoredWait> waits = ReadWaits(reply, failed);
   if (failed) return Unexpected();
   return waits;
 }
 
-absl::StatusOr<WaitStore::ScanReply> ToScanReply(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<WaitStore::ScanReply> ToScanReply(const RedisReply& reply) {
+  Elements from(reply);
   WaitStore::ScanReply scanned;
   scanned.cursor = from.Text();
   bool failed = false;
@@ -301,9 +292,8 @@ absl::StatusOr<WaitStore::ScanReply> ToScanReply(
   return scanned;
 }
 
-absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<WaitStats> ToWaitStats(const RedisReply& reply) {
+  Elements from(reply);
   WaitStats stats;
   stats.now_us = from.Number();
   stats.pending = from.Number();
@@ -324,9 +314,8 @@ absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply) {
   return stats;
 }
 
-absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<WaitSpace> ToWaitSpace(const RedisReply& reply) {
+  Elements from(reply);
   WaitSpace space;
   const std::vector<std::string> names = from.Texts();
   for (size_t i = 0; i + 1 < names.size(); i += 2) {
@@ -340,10 +329,8 @@ absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply) {
   return space;
 }
 
-absl::StatusOr<CheckReply> ToCheckReply(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  Elements from(*reply);
+absl::StatusOr<CheckReply> ToCheckReply(const RedisReply& reply) {
+  Elements from(reply);
   CheckReply checked;
   checked.cursor = from.Text();
   checked.sees_records = from.Number() == 1;
@@ -370,11 +357,9 @@ absl::StatusOr<CheckReply> ToCheckReply(
   return checked;
 }
 
-absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
+absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(const RedisReply& reply) {
   std::vector<FaultyWait> waits;
-  for (const RedisReply& row : reply->elements) {
+  for (const RedisReply& row : reply.elements) {
     Elements from(row);
     FaultyWait& wait = waits.emplace_back();
     wait.key = from.Text();
@@ -385,10 +370,8 @@ absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(
   return waits;
 }
 
-absl::StatusOr<WaitServer> ToWaitServer(
-    const absl::StatusOr<RedisReply>& reply) {
-  if (!reply.ok()) return reply.status();
-  return ReadServer(reply->text);
+absl::StatusOr<WaitServer> ToWaitServer(const RedisReply& reply) {
+  return ReadServer(reply.text);
 }
 
 }  // namespace waiter::internal

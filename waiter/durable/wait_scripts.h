@@ -39,23 +39,16 @@ std::vector<std::string> SignalArguments(SignalRequest request);
 std::vector<std::string> ExamineArguments(const ExamineRequest& request);
 
 // The replies of the scripts.
-absl::StatusOr<ClaimReply> ToClaimReply(absl::StatusOr<RedisReply> reply);
-absl::StatusOr<SettleReply> ToSettleReply(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<EnqueueReply> ToEnqueueReply(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<WaitStore::ScanReply> ToScanReply(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<WaitStats> ToWaitStats(const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<WaitSpace> ToWaitSpace(const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<CheckReply> ToCheckReply(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(
-    const absl::StatusOr<RedisReply>& reply);
-absl::StatusOr<WaitServer> ToWaitServer(
-    const absl::StatusOr<RedisReply>& reply);
+absl::StatusOr<ClaimReply> ToClaimReply(RedisReply reply);
+absl::StatusOr<SettleReply> ToSettleReply(const RedisReply& reply);
+absl::StatusOr<EnqueueReply> ToEnqueueReply(const RedisReply& reply);
+absl::StatusOr<std::vector<StoredWait>> ToStoredWaits(const RedisReply& reply);
+absl::StatusOr<WaitStore::ScanReply> ToScanReply(const RedisReply& reply);
+absl::StatusOr<WaitStats> ToWaitStats(const RedisReply& reply);
+absl::StatusOr<WaitSpace> ToWaitSpace(const RedisReply& reply);
+absl::StatusOr<CheckReply> ToCheckReply(const RedisReply& reply);
+absl::StatusOr<std::vector<FaultyWait>> ToFaultyWaits(const RedisReply& reply);
+absl::StatusOr<WaitServer> ToWaitServer(const RedisReply& reply);
 
 }  // namespace waiter::internal
 
