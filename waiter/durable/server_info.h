@@ -17,7 +17,7 @@ namespace waiter::internal {
 
 // Takes the sections server, memory, persistence and replication, in one text.
 // It is empty if the server gives no information.
-WaitServer ReadServer(std::string_view text);
+WaitServer ReadServer(std::string_view info);
 
 }  // namespace waiter::internal
 

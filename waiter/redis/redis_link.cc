@@ -31,6 +31,7 @@
 #include "waiter/redis/internal/redis_connection.h"
 #include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_errors.h"
+#include "waiter/redis/redis_info.h"
 #include "waiter/redis/redis_url.h"
 #include "waiter/redis/store_clock.h"
 
@@ -52,18 +53,6 @@ constexpr uint64_t kFirstCallTag = 16;
 constexpr int kLeastVersion = 7;
 constexpr size_t kMostHashes = 1000;  // Programs have a few scripts.
 constexpr nanoseconds kTimeGap = seconds(10);
-
-// Returns the value of a line "NAME:value" of INFO, or an empty text.
-std::string_view InfoLine(std::string_view info, std::string_view name) {
-  for (size_t at = info.find(name); at != std::string_view::npos;
-       at = info.find(name, at + 1)) {
-    if (at > 0 && info[at - 1] != '\n') continue;
-    const std::string_view value = info.substr(at + name.size());
-    if (value.empty() || value.front() != ':') continue;
-    return value.substr(1, value.find_first_of("\r\n") - 1);
-  }
-  return {};
-}
 
 }  // namespace
 
