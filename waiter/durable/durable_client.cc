@@ -39,30 +39,8 @@ namespace waiter {
 namespace internal {
 namespace {
 
-constexpr size_t kMaxArgs = size_t{16} * 1024;
 // Maximum number of items in one call of the store.
 constexpr size_t kMaxItems = 250;
-
-absl::Status Check(const DurableRequest& request) {
-  if (absl::Status status = CheckKey(request.key); !status.ok()) return status;
-  if (request.args.size() > kMaxArgs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "args is ", request.args.size(), " bytes; the limit is ", kMaxArgs));
-  }
-  if (request.timeout.has_value() &&
-      !(*request.timeout >= absl::ZeroDuration() &&
-        *request.timeout <= absl::Hours(876'000))) {
-    return InvalidOption("timeout", absl::FormatDuration(*request.timeout),
-                         "within [0, 100 years]");
-  }
-  if (!(request.first_delay >= absl::ZeroDuration() &&
-        request.first_delay <= absl::Hours(876'000))) {
-    return InvalidOption("first_delay",
-                         absl::FormatDuration(request.first_delay),
-                         "within [0, 100 years]");
-  }
-  return absl::OkStatus();
-}
 
 EnqueueItem ToItem(DurableRequest request) {
   DurableRecord record;
@@ -274,7 +252,7 @@ void DurableClientImpl::EnqueueMany(const std::string& name,
                                     std::vector<DurableRequest> requests,
                                     Callback<int64_t> callback) {
   for (const DurableRequest& request : requests) {
-    if (absl::Status status = Check(request); !status.ok()) {
+    if (absl::Status status = CheckRequest(request); !status.ok()) {
       return Later([callback, status] { callback(status); });
     }
   }

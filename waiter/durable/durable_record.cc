@@ -29,6 +29,7 @@ namespace {
 
 constexpr int64_t kRecordVersion = 1;
 constexpr size_t kMaxKey = 128;
+constexpr size_t kMaxArgs = 16384;
 constexpr size_t kMaxMessage = 1000;
 
 // Takes words, which end with a space, from the front. Once one is not as
@@ -62,6 +63,14 @@ class Words {
   std::string_view left_;
   bool failed_ = false;
 };
+
+absl::Status CheckDelay(std::string_view field, absl::Duration delay) {
+  if (delay >= absl::ZeroDuration() && delay <= absl::Hours(876'000)) {
+    return absl::OkStatus();
+  }
+  return InvalidOption(field, absl::FormatDuration(delay),
+                       "within [0, 100 years]");
+}
 
 }  // namespace
 
@@ -158,6 +167,21 @@ absl::Status CheckKey(std::string_view key) {
   if (!key.empty() && key.size() <= kMaxKey) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("key is ", key.size(), " bytes; it must be 1 to ", kMaxKey));
+}
+
+absl::Status CheckRequest(const DurableRequest& request) {
+  if (absl::Status status = CheckKey(request.key); !status.ok()) return status;
+  if (request.args.size() > kMaxArgs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "args is ", request.args.size(), " bytes; the limit is ", kMaxArgs));
+  }
+  if (request.timeout.has_value()) {
+    if (absl::Status status = CheckDelay("timeout", *request.timeout);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return CheckDelay("first_delay", request.first_delay);
 }
 
 absl::Status CheckSpace(std::string_view space, int64_t partitions) {

@@ -68,9 +68,10 @@ DurableResult ToResult(std::string_view space, std::string_view name,
 // Returns the partition of a key, below `partitions`.
 int PartitionOf(std::string_view key, int64_t partitions);
 
-// Return OK, or an error if the text is not a key of 1 to 128 bytes, or if the
-// options of the space are invalid.
+// Return OK, or an error if the text is not a key of 1 to 128 bytes, if a field
+// of the request is invalid, or if the options of the space are.
 absl::Status CheckKey(std::string_view key);
+absl::Status CheckRequest(const DurableRequest& request);
 absl::Status CheckSpace(std::string_view space, int64_t partitions);
 
 }  // namespace waiter::internal

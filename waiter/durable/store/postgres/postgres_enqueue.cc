@@ -3,7 +3,7 @@
 
 // Enqueues in transactions of the program.
 
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +24,6 @@
 namespace waiter {
 namespace {
 
-constexpr size_t kMaxArgs = 16384;
-constexpr absl::Duration kMaxDelay = absl::Hours(876'000);
-
 absl::Status Check(std::string_view space, std::string_view name,
                    std::string_view key, std::string_view schema) {
   for (absl::Status status :
@@ -35,14 +32,6 @@ absl::Status Check(std::string_view space, std::string_view name,
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckDelay(std::string_view field, absl::Duration delay) {
-  if (delay >= absl::ZeroDuration() && delay <= kMaxDelay) {
-    return absl::OkStatus();
-  }
-  return internal::InvalidOption(field, absl::FormatDuration(delay),
-                                 "within [0, 100 years]");
 }
 
 std::string ToText(std::string_view bytes) {
@@ -78,22 +67,11 @@ absl::StatusOr<SqlStatement> PostgresEnqueue(std::string_view space,
       !status.ok()) {
     return status;
   }
-  if (request.args.size() > kMaxArgs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "args is ", request.args.size(), " bytes; the limit is ", kMaxArgs));
-  }
-  if (absl::Status status = CheckDelay("first_delay", request.first_delay);
-      !status.ok()) {
+  if (absl::Status status = internal::CheckRequest(request); !status.ok()) {
     return status;
   }
   std::optional<std::string> timeout;
-  if (request.timeout.has_value()) {
-    if (absl::Status status = CheckDelay("timeout", *request.timeout);
-        !status.ok()) {
-      return status;
-    }
-    timeout = ToSeconds(*request.timeout);
-  }
+  if (request.timeout.has_value()) timeout = ToSeconds(*request.timeout);
   return SqlStatement{
       .sql = absl::StrCat("SELECT ", internal::ToAbsl(schema),
                           ".enqueue($1::text, $2::text, $3::bytea, $4::bytea, "
