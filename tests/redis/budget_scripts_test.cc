@@ -78,7 +78,7 @@ class BudgetScriptsTest : public testing::Test {
 
   RateGrant Grant(const RateRequest& request, int64_t now) {
     const absl::StatusOr<RateGrant> grant = internal::ToRateGrant(
-        Run(WithGivenTime(internal::RateGrantScript()),
+        Run(WithGivenTime(internal::GetBudgetScripts().rate_grant),
             internal::RateKeys(request.member.budget),
             WithTime(internal::RateArguments(request), now)),
         request.member.leaves);
@@ -88,7 +88,7 @@ class BudgetScriptsTest : public testing::Test {
 
   QuotaGrant Sync(const QuotaRequest& request, int64_t now) {
     const absl::StatusOr<QuotaGrant> grant = internal::ToQuotaGrant(
-        Run(WithGivenTime(internal::QuotaSyncScript()),
+        Run(WithGivenTime(internal::GetBudgetScripts().quota_sync),
             internal::QuotaKeys(request.member.budget),
             WithTime(internal::QuotaArguments(request), now)));
     EXPECT_TRUE(grant.ok()) << grant.status();
@@ -244,8 +244,8 @@ TEST_F(BudgetScriptsTest, KeysExpireAfterAnHour) {
 
 // `..` writes only 14 digits of a number; a time in microseconds has more.
 TEST_F(BudgetScriptsTest, NoScriptJoinsTexts) {
-  for (const RedisScript* script :
-       {&internal::RateGrantScript(), &internal::QuotaSyncScript()}) {
+  for (const RedisScript* script : {&internal::GetBudgetScripts().rate_grant,
+                                    &internal::GetBudgetScripts().quota_sync}) {
     EXPECT_FALSE(absl::StrContains(script->text(), ".."));
     EXPECT_FALSE(absl::StrContains(script->text(), "tostring"));
     EXPECT_TRUE(absl::StartsWith(script->text(), "#!lua\n-- waiter "));

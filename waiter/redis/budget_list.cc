@@ -68,7 +68,7 @@ class Listing : public std::enable_shared_from_this<Listing> {
       : client_(client), callback_(std::move(callback)) {}
 
   void Scan(const std::string& cursor) {
-    Call(internal::KeyScanScript(), {}, {cursor, "waiter:*{*}"},
+    Call(internal::GetBudgetScripts().key_scan, {}, {cursor, "waiter:*{*}"},
          [](Listing& self, const absl::StatusOr<RedisReply>& reply) {
            self.OnKeys(reply);
          });
@@ -116,14 +116,16 @@ class Listing : public std::enable_shared_from_this<Listing> {
       list_.quotas.push_back({.name = name});
     }
     for (RateBudget& budget : list_.rates) {
-      Call(internal::RateStatusScript(), internal::RateKeys(budget.name), {},
+      Call(internal::GetBudgetScripts().rate_status,
+           internal::RateKeys(budget.name), {},
            [&budget](Listing& self, const absl::StatusOr<RedisReply>& reply) {
              Read(reply, budget);
              self.OnRead();
            });
     }
     for (QuotaBudget& budget : list_.quotas) {
-      Call(internal::QuotaStatusScript(), internal::QuotaKeys(budget.name), {},
+      Call(internal::GetBudgetScripts().quota_status,
+           internal::QuotaKeys(budget.name), {},
            [&budget](Listing& self, const absl::StatusOr<RedisReply>& reply) {
              Read(reply, budget);
              self.OnRead();

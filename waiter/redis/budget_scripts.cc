@@ -285,29 +285,14 @@ const char* Flag(bool flag) { return flag ? "1" : "0"; }
 
 }  // namespace
 
-const RedisScript& RateGrantScript() {
-  static const auto& script = *new RedisScript(kRateGrant);
-  return script;
-}
-
-const RedisScript& QuotaSyncScript() {
-  static const auto& script = *new RedisScript(kQuotaSync);
-  return script;
-}
-
-const RedisScript& RateStatusScript() {
-  static const auto& script = *new RedisScript(kRateStatus);
-  return script;
-}
-
-const RedisScript& QuotaStatusScript() {
-  static const auto& script = *new RedisScript(kQuotaStatus);
-  return script;
-}
-
-const RedisScript& KeyScanScript() {
-  static const auto& script = *new RedisScript(kKeyScan);
-  return script;
+const BudgetScripts& GetBudgetScripts() {
+  static const auto& scripts =
+      *new BudgetScripts{.rate_grant = RedisScript(kRateGrant),
+                         .quota_sync = RedisScript(kQuotaSync),
+                         .rate_status = RedisScript(kRateStatus),
+                         .quota_status = RedisScript(kQuotaStatus),
+                         .key_scan = RedisScript(kKeyScan)};
+  return scripts;
 }
 
 // The braces let a cluster keep all keys of a budget on one node.

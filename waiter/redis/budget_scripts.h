@@ -18,14 +18,15 @@
 
 namespace waiter::internal {
 
-const RedisScript& RateGrantScript();
-const RedisScript& QuotaSyncScript();
-// Take the keys of a budget. Return its rate, polls per second, members and
-// busy members, or its capacity, free and leased tokens, and members.
-const RedisScript& RateStatusScript();
-const RedisScript& QuotaStatusScript();
-// Takes a cursor and a pattern, and returns the next cursor and some keys.
-const RedisScript& KeyScanScript();
+struct BudgetScripts {
+  RedisScript rate_grant, quota_sync;
+  // Take the keys of a budget. Return its rate, polls per second, members and
+  // busy members, or its capacity, free and leased tokens, and members.
+  RedisScript rate_status, quota_status;
+  // Takes a cursor and a pattern, and returns the next cursor and some keys.
+  RedisScript key_scan;
+};
+const BudgetScripts& GetBudgetScripts();
 
 // The arguments of scripts.
 std::vector<std::string> RateKeys(std::string_view budget);

@@ -19,7 +19,7 @@ RedisBudgetStore::RedisBudgetStore(std::shared_ptr<RedisCaller> client)
 
 void RedisBudgetStore::Grant(RateRequest request, RateCallback callback) {
   const bool leaves = request.member.leaves;
-  client_->Call(internal::RateGrantScript(),
+  client_->Call(internal::GetBudgetScripts().rate_grant,
                 internal::RateKeys(request.member.budget),
                 internal::RateArguments(request),
                 [leaves, callback = std::move(callback)](
@@ -29,13 +29,13 @@ void RedisBudgetStore::Grant(RateRequest request, RateCallback callback) {
 }
 
 void RedisBudgetStore::Sync(QuotaRequest request, QuotaCallback callback) {
-  client_->Call(
-      internal::QuotaSyncScript(), internal::QuotaKeys(request.member.budget),
-      internal::QuotaArguments(request),
-      [callback =
-           std::move(callback)](const absl::StatusOr<RedisReply>& reply) {
-        callback(internal::ToQuotaGrant(reply));
-      });
+  client_->Call(internal::GetBudgetScripts().quota_sync,
+                internal::QuotaKeys(request.member.budget),
+                internal::QuotaArguments(request),
+                [callback = std::move(callback)](
+                    const absl::StatusOr<RedisReply>& reply) {
+                  callback(internal::ToQuotaGrant(reply));
+                });
 }
 
 void RedisBudgetStore::RunAt(MonotonicTime time, std::function<void()> timer) {
