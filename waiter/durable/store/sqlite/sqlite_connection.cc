@@ -216,20 +216,9 @@ void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
 }
 
 void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            std::nullopt_t /*null*/) const {
-  library_.bind_null(statement, index);
-}
-
-void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
                             const std::optional<SqliteBlob>& blob) const {
   if (blob.has_value()) return Bind(statement, index, *blob);
-  Bind(statement, index, std::nullopt);
-}
-
-void SqliteConnection::Bind(sqlite3_stmt* statement, int index,
-                            std::optional<int64_t> number) const {
-  if (number.has_value()) return Bind(statement, index, *number);
-  Bind(statement, index, std::nullopt);
+  library_.bind_null(statement, index);
 }
 
 void SqliteConnection::RunScript(const std::string& sql) {

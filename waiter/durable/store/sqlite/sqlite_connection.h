@@ -40,8 +40,8 @@ inline constexpr int kSqliteBusy = 5;
 inline constexpr int kSqliteRow = 100;
 inline constexpr int kSqliteDone = 101;
 
-// Parameters of a statement: numbers, bytes (`SqliteBlob`), text, or NULL
-// (`std::nullopt`).
+// Parameters of a statement: numbers, text, bytes (`SqliteBlob`), or bytes that
+// may be NULL (`std::optional<SqliteBlob>`).
 struct SqliteBlob {
   std::string_view bytes;
 };
@@ -165,11 +165,8 @@ class SqliteConnection {
   void Bind(sqlite3_stmt* statement, int index, int64_t number) const;
   void Bind(sqlite3_stmt* statement, int index, SqliteBlob blob) const;
   void Bind(sqlite3_stmt* statement, int index, std::string_view text) const;
-  void Bind(sqlite3_stmt* statement, int index, std::nullopt_t null) const;
   void Bind(sqlite3_stmt* statement, int index,
             const std::optional<SqliteBlob>& blob) const;
-  void Bind(sqlite3_stmt* statement, int index,
-            std::optional<int64_t> number) const;
 
   absl::Status LastError() const;
 
