@@ -40,6 +40,8 @@ constexpr double kLeastProbability = 0.01;
 constexpr double kExplainedByChance = 12;
 // A past with less trust than this is forgotten.
 constexpr double kLeastTrust = 0.25;
+// Weights halve with every so many newer observations.
+constexpr double kHalfLife = 40;
 // Observations of less weight are left out.
 constexpr double kLeastWeight = 0.01;
 
@@ -270,12 +272,12 @@ class ChangeFinder {
 };
 
 std::vector<double> Weights(absl::Span<const DurationBounds> observations,
-                            const Change& change, double half_life) {
+                            const Change& change) {
   std::vector<double> weights(observations.size());
   size_t newer_ends = 0;
   for (size_t i = observations.size(); i-- > 0;) {
     const auto age = static_cast<double>(observations.size() - 1 - i);
-    weights[i] = std::exp2(-age / half_life);
+    weights[i] = std::exp2(-age / kHalfLife);
     if (newer_ends >= change.newest) weights[i] *= change.trust_in_past;
     if (observations[i].has_end()) ++newer_ends;
   }
@@ -324,7 +326,7 @@ std::vector<double> AverageEstimate(
 }  // namespace
 
 DurationEstimate EstimateDurations(
-    absl::Span<const DurationBounds> observations, double half_life) {
+    absl::Span<const DurationBounds> observations) {
   DurationEstimate estimate;
   std::optional<std::pair<float, float>> range = Range(observations);
   if (!range.has_value()) return estimate;
@@ -332,8 +334,7 @@ DurationEstimate EstimateDurations(
   estimate.trust_in_past = change.trust_in_past;
   std::vector<DurationBounds> counted;
   std::vector<double> weights;
-  const std::vector<double> all_weights =
-      Weights(observations, change, half_life);
+  const std::vector<double> all_weights = Weights(observations, change);
   for (size_t i = 0; i < observations.size(); ++i) {
     if (all_weights[i] < kLeastWeight) continue;
     counted.push_back(observations[i]);

@@ -38,30 +38,28 @@ class LogGrid {
   }
 
   int32_t size() const { return size_; }
-  int32_t shift() const { return shift_; }
-  int32_t base() const { return base_; }
 
   // Returns the lower edge of cell `k`, within [0, size()].
-  float Edge(int32_t k) const { return EdgeOf(k, shift_, base_); }
-  static float EdgeOf(int32_t k, int32_t shift, int32_t base) {
-    return std::bit_cast<float>(static_cast<uint32_t>(base + k) << shift);
+  float Edge(int32_t k) const {
+    return std::bit_cast<float>(static_cast<uint32_t>(base_ + k) << shift_);
   }
 
   // Returns the cell that holds `time`. Below zero, or `size()` and above, if
   // none does.
-  int32_t CellOf(float time) const { return CellOf(time, shift_, base_); }
-  static int32_t CellOf(float time, int32_t shift, int32_t base) {
-    return static_cast<int32_t>(std::bit_cast<uint32_t>(time) >> shift) - base;
-  }
+  int32_t CellOf(float time) const { return Shifted(time) - base_; }
 
  private:
   static constexpr int32_t kMantissaBits = 23;
   // Cells of a billionth, near the precision of a float, are useless.
   static constexpr int32_t kLeastShift = 6;
 
+  int32_t Shifted(float time) const {
+    return static_cast<int32_t>(std::bit_cast<uint32_t>(time) >> shift_);
+  }
+
   int32_t Cover(float low, float high) {
-    base_ = CellOf(low, shift_, 0);
-    return CellOf(high, shift_, base_) + 1;
+    base_ = Shifted(low);
+    return CellOf(high) + 1;
   }
 
   int32_t shift_ = kMantissaBits;

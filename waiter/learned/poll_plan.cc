@@ -344,10 +344,12 @@ class Planner {
 
 // Expected, of one wait.
 struct WaitCost {
-  double polls;
-  double lateness;
+  double polls;     // With the one at the start.
+  double lateness;  // In seconds.
 };
 
+// Returns the cost of an operation that ends at `duration` seconds and is
+// polled by the default backoff of `WaitOptions`.
 WaitCost FollowDefaultCurve(double duration) {
   static const Backoff& backoff = *new Backoff(BackoffOptions());
   // With equal jitter a delay is uniform on [c / 2, c]. An end within it is
@@ -417,7 +419,8 @@ void SolveFor(Planner& planner, const LearnedDelaysOptions& options) {
       return planner.LatenessAt(options.percentile) <= most;
     });
   }
-  const double most = planner.Expect(LatenessOfDefaultCurve);
+  const double most = planner.Expect(
+      [](double duration) { return FollowDefaultCurve(duration).lateness; });
   SolveForLateness(planner, [&] { return planner.Lateness() <= most; });
 }
 
@@ -431,7 +434,9 @@ bool HasDefaultTarget(const LearnedDelaysOptions& options) {
 // durations are so long and so different that the rows of a table are too far
 // apart.
 bool IsDefaultCurveBetter(const Planner& planner) {
-  return planner.Expect(PollsOfDefaultCurve) <= planner.Polls();
+  const double polls = planner.Expect(
+      [](double duration) { return FollowDefaultCurve(duration).polls; });
+  return polls <= planner.Polls();
 }
 
 // Returns the weight of an estimate in decisions: none with two ends, all with
@@ -446,14 +451,6 @@ float WeightOf(const DurationEstimate& estimate,
 }
 
 }  // namespace
-
-double LatenessOfDefaultCurve(double duration) {
-  return FollowDefaultCurve(duration).lateness;
-}
-
-double PollsOfDefaultCurve(double duration) {
-  return FollowDefaultCurve(duration).polls;
-}
 
 PollPlan PlanPolls(const DurationEstimate& estimate,
                    const LearnedDelaysOptions& options) {

@@ -17,7 +17,6 @@
 #ifndef WAITER_LEARNED_POLL_PLAN_H_
 #define WAITER_LEARNED_POLL_PLAN_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "waiter/learned/duration_estimate.h"
@@ -40,12 +39,6 @@ struct PollPlan {
 // weight 0. Takes at most 1 ms.
 PollPlan PlanPolls(const DurationEstimate& estimate,
                    const LearnedDelaysOptions& options);
-
-// Return expected values for an operation that ends at `duration` seconds and
-// is polled by the default backoff of `WaitOptions`: the lateness in seconds,
-// and the number of polls with the one at the start.
-double LatenessOfDefaultCurve(double duration);
-double PollsOfDefaultCurve(double duration);
 
 }  // namespace waiter::internal
 
