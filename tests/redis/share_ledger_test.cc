@@ -90,7 +90,8 @@ TEST_F(ShareLedgerTest, AnswerWithoutANumberChangesNothing) {
   EXPECT_EQ(
       ledger_.OnGrant({.held = std::numeric_limits<double>::quiet_NaN()}, now_),
       0);
-  EXPECT_EQ(ledger_.held(), 10);
+  const QuotaRequest request = ledger_.BeginSync(now_, 20);
+  EXPECT_EQ(request.has + request.spent, 10);
 }
 
 TEST_F(ShareLedgerTest, LeaseEndsByTheTimeOfSending) {

@@ -15,15 +15,9 @@ namespace waiter::internal {
 // Returns whether the server does not know a script.
 bool IsUnknownScript(std::string_view error);
 
-// Returns the status for an error reply. Its message names `address`.
-//
-//   LOADING BUSY READONLY MASTERDOWN       kAborted: it is temporary, and the
-//   CLUSTERDOWN TRYAGAIN NOREPLICAS          script had no effect
-//   OOM                                    kResourceExhausted
-//   NOAUTH WRONGPASS                       kUnauthenticated
-//   NOPERM                                 kPermissionDenied
-//   WRONGTYPE MOVED ASK CROSSSLOT          kFailedPrecondition
-//   all others                             kInternal
+// Returns the status for an error reply. Its message names `address`. It is
+// kAborted if the error is temporary and the script had no effect, and
+// kInternal if its meaning is unknown.
 absl::Status StatusOfError(std::string_view error, std::string_view address);
 
 }  // namespace waiter::internal

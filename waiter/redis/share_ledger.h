@@ -65,8 +65,6 @@ class ShareLedger {
 
   Mode mode() const { return mode_; }
   int64_t members() const { return members_.last(); }
-  // Tokens by the account of the store, at the last answer.
-  double held() const { return held_; }
   // Below this a sync is due.
   double low_level() const;
   std::optional<MonotonicTime> last_sync() const { return last_sync_; }

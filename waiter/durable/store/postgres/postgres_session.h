@@ -97,8 +97,6 @@ class PostgresSession {
   void OnVersion(const std::string& version, const std::string& compatible);
 
   bool SendCommand(const char* sql);
-  // Ends the transaction that was sent, and releases it.
-  void Finish();
   void Flush();
   void ReadResults();
   // Returns false once the transaction is over.

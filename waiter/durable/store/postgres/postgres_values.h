@@ -65,8 +65,6 @@ class PostgresStatement {
   void AddBytes(std::string_view bytes);
   void AddArray(PostgresArray array);
 
-  const std::string& sql() const { return sql_; }
-
   // Gives the statement to libpq. Returns false if it has no memory, or no
   // connection.
   bool Send(const PostgresLibrary& library, pg_conn* connection) const;

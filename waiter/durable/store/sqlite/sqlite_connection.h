@@ -35,7 +35,6 @@ namespace waiter::internal {
 
 // SQLITE_OK and so on of sqlite3.h; the numbers never change.
 inline constexpr int kSqliteOk = 0;
-inline constexpr int kSqliteError = 1;
 inline constexpr int kSqliteBusy = 5;
 inline constexpr int kSqliteRow = 100;
 inline constexpr int kSqliteDone = 101;
