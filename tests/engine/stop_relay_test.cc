@@ -14,14 +14,14 @@ TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
   const waiter::stop_source under_way;
   const waiter::stop_source later;
   {
-    const StopRelay::Scope scope(relay, under_way);
+    const auto poll = relay.BeginPoll(under_way);
     EXPECT_FALSE(under_way.stop_requested());
     relay.RequestStop();
     EXPECT_TRUE(under_way.stop_requested());
   }
   EXPECT_FALSE(later.stop_requested());
 
-  const StopRelay::Scope scope(relay, later);
+  const auto poll = relay.BeginPoll(later);
 
   EXPECT_TRUE(later.stop_requested());
 }
@@ -29,7 +29,7 @@ TEST(StopRelayTest, RequestStopsThePollUnderWayAndEveryLaterOne) {
 TEST(StopRelayTest, PollThatHasEndedIsNotStopped) {
   StopRelay relay;
   const waiter::stop_source ended;
-  { const StopRelay::Scope scope(relay, ended); }
+  { const auto poll = relay.BeginPoll(ended); }
 
   relay.RequestStop();
 

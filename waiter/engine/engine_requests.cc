@@ -46,7 +46,7 @@ void EngineRequests::Post(Put put) {
 }
 
 void EngineRequests::WakeLoop() noexcept {
-  const WorkerThread::WakeScope waking(worker_);
+  const auto waking = WorkerThread::EnterWake(worker_);
   wake_();
 }
 

@@ -67,7 +67,7 @@ void ExecutorBridge::Poll(const EngineTicket& ticket, PollContext context,
   std::exception_ptr exception;
   WAITER_TRY {
     // The executor may run another poll, which destroys the handle of this one.
-    const TaskScope::Pause outside;
+    const auto outside = TaskScope::Pause();
     executor_(PollTask(*this, ticket, std::move(context), std::move(answer)));
   }
   WAITER_CATCH(...) { exception = std::current_exception(); }

@@ -7,9 +7,8 @@
 #ifndef WAITER_ENGINE_STOP_RELAY_H_
 #define WAITER_ENGINE_STOP_RELAY_H_
 
-#include <utility>
-
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/stop_token.h"
 
@@ -20,19 +19,11 @@ class StopRelay {
  public:
   // Makes `stop` the stop source of the poll in progress, until the result is
   // destroyed.
-  class [[nodiscard]] Scope {
-   public:
-    Scope(StopRelay& relay, const waiter::stop_source& stop) : relay_(relay) {
-      relay_.Set(stop);
-    }
-    ~Scope() { relay_.Set(waiter::stop_source(waiter::nostopstate)); }
-
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    StopRelay& relay_;
-  };
+  [[nodiscard]] auto BeginPoll(const waiter::stop_source& stop) {
+    Set(stop);
+    return absl::MakeCleanup(
+        [this] { Set(waiter::stop_source(waiter::nostopstate)); });
+  }
 
   // Requests a stop of the poll in progress, and of every later one.
   void RequestStop() {

@@ -23,7 +23,6 @@
 #include "waiter/engine/internal/engine_ref.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/record_codec.h"
-#include "waiter/engine/stop_relay.h"
 #include "waiter/engine/wait_timers.h"
 #include "waiter/engine/worker_shut_down.h"
 #include "waiter/engine/worker_thread.h"
@@ -264,8 +263,7 @@ inline void WaitStepper::Poll(EngineStep& step) {
 void WaitStepper::PollWithContext(EngineStep& step) {
   const PollContext context = ContextOf(step);
   step.context_ = &context;
-  const StopRelay::Scope under_way =
-      shut_down_.BeginPoll(step.record_.cold->stop);
+  const auto under_way = shut_down_.BeginPoll(step.record_.cold->stop);
   CallStatusFunction(step);
 }
 

@@ -29,6 +29,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/stop_relay.h"
 #include "waiter/engine/worker_thread.h"
@@ -56,34 +57,22 @@ class WorkerShutDown {
 
   // Makes `stop` the stop source of the poll in progress, until the result is
   // destroyed.
-  StopRelay::Scope BeginPoll(const waiter::stop_source& stop) {
-    return {stop_relay_, stop};
+  [[nodiscard]] auto BeginPoll(const waiter::stop_source& stop) {
+    return stop_relay_.BeginPoll(stop);
   }
 
-  // Until this is destroyed, waits that the thread starts descend from a wait.
-  class [[nodiscard]] Ancestry {
-   public:
-    Ancestry(WorkerShutDown& shut_down, uint8_t ancestors)
-        : shut_down_(shut_down),
-          outer_(std::exchange(shut_down.ancestors_, ancestors)) {}
-    ~Ancestry() { shut_down_.ancestors_ = outer_; }
-
-    Ancestry(const Ancestry&) = delete;
-    Ancestry& operator=(const Ancestry&) = delete;
-
-   private:
-    WorkerShutDown& shut_down_;
-    const uint8_t outer_;
-  };
-
-  // Enters functions of a wait that ends for `reason`.
-  Ancestry Enter(const EngineRecord& record, StopReason reason) {
-    if (reason != StopReason::kShutDown) return {*this, ancestors_};
-    if (record.shut_downs == EngineRecord::kMaxShutDowns) {
-      Die("a WaitEngine cannot end: destructors of captures start waits again "
-          "and again; do not start waits there");
+  // Enters functions of a wait that ends for `reason`. If that is the shutdown,
+  // waits that the thread starts descend from it until the result is destroyed.
+  [[nodiscard]] auto Enter(const EngineRecord& record, StopReason reason) {
+    const uint8_t outer = ancestors_;
+    if (reason == StopReason::kShutDown) {
+      if (record.shut_downs == EngineRecord::kMaxShutDowns) {
+        Die("a WaitEngine cannot end: destructors of captures start waits "
+            "again and again; do not start waits there");
+      }
+      ancestors_ = static_cast<uint8_t>(record.shut_downs + 1);
     }
-    return {*this, static_cast<uint8_t>(record.shut_downs + 1)};
+    return absl::MakeCleanup([this, outer] { ancestors_ = outer; });
   }
 
   // Returns `EngineRecord::shut_downs` of waits that the thread starts.

@@ -25,6 +25,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "waiter/internal/blocked_engine.h"
 
 namespace waiter::internal {
@@ -65,20 +66,12 @@ class WorkerThread {
     std::atomic<int64_t>* const outer_sleeps_;
   };
 
-  // The thread is in `WaitEngineOptions::wake` of `worker` until this is
+  // The thread is in `WaitEngineOptions::wake` of `worker` until the result is
   // destroyed.
-  class [[nodiscard]] WakeScope {
-   public:
-    explicit WakeScope(const EngineWorker& worker)
-        : outer_(std::exchange(waking_, &worker)) {}
-    ~WakeScope() { waking_ = outer_; }
-
-    WakeScope(const WakeScope&) = delete;
-    WakeScope& operator=(const WakeScope&) = delete;
-
-   private:
-    const EngineWorker* const outer_;
-  };
+  [[nodiscard]] static auto EnterWake(const EngineWorker& worker) {
+    return absl::MakeCleanup(
+        [outer = std::exchange(waking_, &worker)] { waking_ = outer; });
+  }
 
  private:
   static constinit thread_local EngineWorker* current_;
@@ -105,18 +98,13 @@ class [[nodiscard]] TaskScope {
     return innermost_ == nullptr ? nullptr : &innermost_->worker_;
   }
 
-  // The thread is outside of the innermost task until this is destroyed.
-  class [[nodiscard]] Pause {
-   public:
-    Pause() : paused_(std::exchange(innermost_, innermost_->outer_)) {}
-    ~Pause() { innermost_ = paused_; }
-
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
-
-   private:
-    const TaskScope* const paused_;
-  };
+  // The thread is outside of the innermost task until the result is destroyed.
+  [[nodiscard]] static auto Pause() {
+    return absl::MakeCleanup(
+        [paused = std::exchange(innermost_, innermost_->outer_)] {
+          innermost_ = paused;
+        });
+  }
 
  private:
   static constinit thread_local const TaskScope* innermost_;

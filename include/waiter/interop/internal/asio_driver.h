@@ -106,7 +106,7 @@ class AsioDriverState : public std::enable_shared_from_this<AsioDriverState> {
 
   MonotonicTime RunEngine(AsioTurn& turn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const AsioTurn::Scope scope(turn);
+    const auto scope = turn.Enter();
     return engine_->RunDue();
   }
 

@@ -75,18 +75,11 @@ class AsioTurn {
   AsioTurn(const AsioTurn&) = delete;
   AsioTurn& operator=(const AsioTurn&) = delete;
 
-  // Makes `turn` the turn of this thread until this is destroyed.
-  class Scope {
-   public:
-    explicit Scope(AsioTurn& turn) : outer_(std::exchange(current_, &turn)) {}
-    ~Scope() { current_ = outer_; }
-
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    AsioTurn* const outer_;
-  };
+  // Makes this the turn of this thread until the result is destroyed.
+  [[nodiscard]] auto Enter() {
+    return absl::MakeCleanup(
+        [outer = std::exchange(current_, this)] { current_ = outer; });
+  }
 
   // Returns the turn in which this thread is, if a handler of `executor` may be
   // called at its end, otherwise null.

@@ -56,7 +56,7 @@ class AsioWait final : public AsioItem {
     } else if constexpr (kIsSystem) {
       Call(std::move(wait));
     } else {
-      const AsioWaits::Departure departure(entry_);
+      const auto departure = entry_.Depart();
       // Keeps the context running until the handler is in its queue.
       const boost::asio::executor_work_guard<Executor> work = std::move(work_);
       boost::asio::defer(work.get_executor(),

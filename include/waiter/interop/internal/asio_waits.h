@@ -6,7 +6,7 @@
 //
 //   the context's destructor            engine
 //   ------------------------            ------
-//   take the handle of each wait        callback: Departure, post, ~Departure
+//   take the handle of each wait        callback: begin departure, post, end it
 //   destroy it, which awaits the engine
 //   await departures
 //   destroy the handlers
@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "boost/asio/execution_context.hpp"
 #include "waiter/engine/handle.h"
 #include "waiter/internal/mutex.h"
@@ -64,6 +65,17 @@ class AsioWaits : public boost::asio::execution_context::service {
       if (waits_ != nullptr) std::exchange(waits_, nullptr)->Remove(*this);
     }
 
+    // To be called when the wait ends on another thread. Until the result is
+    // destroyed, this is on the way to its executor, and the context not
+    // destroyed any further.
+    [[nodiscard]] auto Depart() {
+      AsioWaits* const waits = std::exchange(waits_, nullptr);
+      if (waits != nullptr) waits->BeginDeparture(*this);
+      return absl::MakeCleanup([waits] {
+        if (waits != nullptr) waits->EndDeparture();
+      });
+    }
+
     // To be called when the wait has ended without a callback. Destroys `item`,
     // which contains this; at the end of the context only later, outside of the
     // engine, which the handler may own.
@@ -81,24 +93,6 @@ class AsioWaits : public boost::asio::execution_context::service {
     Entry* previous_ = nullptr;
     Entry* next_ = nullptr;
     WaitHandle wait_;
-  };
-
-  // Until this is destroyed, `entry` is on the way to its executor, and the
-  // context not destroyed any further.
-  class Departure {
-   public:
-    explicit Departure(Entry& entry)
-        : waits_(std::exchange(entry.waits_, nullptr)) {
-      if (waits_ != nullptr) waits_->BeginDeparture(entry);
-    }
-    ~Departure() {
-      if (waits_ != nullptr) waits_->EndDeparture();
-    }
-    Departure(const Departure&) = delete;
-    Departure& operator=(const Departure&) = delete;
-
-   private:
-    AsioWaits* const waits_;
   };
 
   explicit AsioWaits(boost::asio::execution_context& context)
