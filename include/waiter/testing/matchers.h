@@ -31,20 +31,39 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
-#include "waiter/testing/internal/report_text.h"
 
 namespace waiter {
+namespace internal {
+
+// Returns the message of a failure as the status function gave it.
+inline std::string FailureMessage(const WaitReport& report) {
+  const Poll<>& last = report.last_poll;
+  if (report.attempts > 0 && last.status() == PollStatus::kFailed &&
+      !last.detail().empty()) {
+    return std::string(last.detail());
+  }
+  return std::string(report.status.message());
+}
+
+}  // namespace internal
 
 // Prints a report as "success after 3 polls in 2s", followed by its error if it
 // has one. GoogleTest calls these.
 inline void PrintTo(const WaitReport& report, std::ostream* os) {
-  *os << internal::ReportText(report);
+  *os << StopReasonName(report.reason) << " after " << report.attempts
+      << (report.attempts == 1 ? " poll in " : " polls in ") << report.elapsed;
+  // Abseil of 2026 would add the source location of the status.
+  if (!report.status.ok()) {
+    *os << ", "
+        << report.status.ToString(absl::StatusToStringMode::kWithNoExtraData);
+  }
 }
 template <typename T>
 void PrintTo(const WaitResult<T>& result, std::ostream* os) {
