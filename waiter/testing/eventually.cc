@@ -39,7 +39,6 @@
 #include "waiter/poll.h"
 #include "waiter/result.h"
 #include "waiter/stop_token.h"
-#include "waiter/testing/eventually_defaults.h"
 #include "waiter/testing/eventually_message.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"

@@ -1,8 +1,6 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "waiter/testing/eventually_defaults.h"
-
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -12,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "waiter/testing/eventually.h"
+#include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
 
 namespace waiter {

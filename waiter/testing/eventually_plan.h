@@ -1,11 +1,13 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Plans the wait of an assertion from its options.
+// Plans the wait of an assertion from its options, which
+// `ScopedEventuallyDefaults` completes.
 
 #ifndef WAITER_TESTING_EVENTUALLY_PLAN_H_
 #define WAITER_TESTING_EVENTUALLY_PLAN_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,6 +37,12 @@ struct Plan {
   Clock* clock = nullptr;
   bool simulated = false;
 };
+
+// Returns `options`, in which each field that has its default comes from the
+// youngest `ScopedEventuallyDefaults` that sets it, or nothing if none exists.
+// Thread-safe.
+std::optional<EventuallyOptions> CompleteOptions(
+    Kind kind, const EventuallyOptions& options);
 
 // Returns the plan. If options contradict each other or the limits of the test,
 // returns kInvalidArgument with a message that says what to change.
