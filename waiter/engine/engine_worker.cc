@@ -20,6 +20,7 @@
 #include "waiter/engine/engine_record.h"
 #include "waiter/engine/engine_requests.h"
 #include "waiter/engine/exact_sleeps.h"
+#include "waiter/engine/internal/engine_ref.h"
 #include "waiter/engine/internal/engine_step.h"
 #include "waiter/engine/wait_timers.h"
 #include "waiter/engine/worker_thread.h"
@@ -102,6 +103,19 @@ EngineRecord& EngineWorker::Pop(EngineQueue& waits) const {
   }
   return record;
 }
+
+// References to the worker and its waits, on any thread.
+
+EngineWorkerRef::EngineWorkerRef(EngineWorker& worker) : worker_(&worker) {
+  worker.AddReference();
+}
+
+EngineWorkerRef::EngineWorkerRef(const EngineWorkerRef& other)
+    : worker_(other.worker_) {
+  if (worker_ != nullptr) worker_->AddReference();
+}
+
+void EngineWorkerRef::Release() { worker_->RemoveReference(); }
 
 void EngineTicket::Give(std::unique_ptr<EngineAnswer> answer) const {
   wait.worker->requests().Answer(*this, std::move(answer));
