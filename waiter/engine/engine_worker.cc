@@ -161,7 +161,7 @@ MonotonicTime EngineWorker::RunDue() {
 
 void EngineWorker::Drive(bool until_shut_down) {
   const auto entered = Enter();
-  const ExactSleeps exact_sleeps(stepper_.timers().is_exact());
+  const auto exact_sleeps = SleepExactly(stepper_.timers().is_exact());
   for (;;) {
     const MonotonicTime wake_up = RunRound();
     if (wake_up <= stepper_.poll_clock().now()) continue;

@@ -4,22 +4,29 @@
 #ifndef WAITER_ENGINE_EXACT_SLEEPS_H_
 #define WAITER_ENGINE_EXACT_SLEEPS_H_
 
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
+#include <sys/prctl.h>
+#endif
+
+#include "absl/cleanup/cleanup.h"
+
 namespace waiter::internal {
 
-// While it exists, sleeps of the calling thread end as exactly as the system
-// can. Linux otherwise ends them up to 50 us late, to merge wake-ups of the
-// whole machine. Must be destroyed on the thread that made it.
-class ExactSleeps {
- public:
-  explicit ExactSleeps(bool wanted);
-  ExactSleeps(const ExactSleeps&) = delete;
-  ExactSleeps& operator=(const ExactSleeps&) = delete;
-  ~ExactSleeps();
-
- private:
+// If `wanted`, sleeps of the calling thread end as exactly as the system can
+// until the result is destroyed, on the same thread. Linux otherwise ends them
+// up to 50 us late, to merge wake-ups of the whole machine.
+[[nodiscard]] inline auto SleepExactly([[maybe_unused]] bool wanted) {
+#if defined(__linux__) && !defined(WAITER_PORTABLE_CALLS)
   // The former slack in nanoseconds; zero or less: leave it alone.
-  const int former_;
-};
+  const int former = wanted ? prctl(PR_GET_TIMERSLACK) : 0;
+  if (former > 0) prctl(PR_SET_TIMERSLACK, 1);
+  return absl::MakeCleanup([former] {
+    if (former > 0) prctl(PR_SET_TIMERSLACK, former);
+  });
+#else
+  return absl::MakeCleanup([] {});
+#endif
+}
 
 }  // namespace waiter::internal
 
