@@ -13,9 +13,9 @@
 #include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/internal/string_views.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
@@ -35,12 +35,6 @@ std::chrono::nanoseconds Round(double delay) {
              : std::chrono::nanoseconds(std::llrint(delay));
 }
 
-absl::Status Invalid(absl::string_view name, absl::string_view field,
-                     const absl::AlphaNum& value, absl::string_view range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ".", field, " is ", value, "; it must be ", range));
-}
-
 bool IsShare(double share) { return share >= 0 && share <= 1; }
 
 }  // namespace
@@ -53,37 +47,39 @@ absl::Duration MinDelay(const BackoffOptions& options) {
 }
 
 absl::Status Validate(const BackoffOptions& options, std::string_view name) {
+  const auto invalid = [&](std::string_view field, const absl::AlphaNum& value,
+                           std::string_view range) {
+    return internal::InvalidOption(
+        absl::StrCat(internal::ToAbsl(name), ".", internal::ToAbsl(field)),
+        value, range);
+  };
   // Each condition is written so that NaN fails it.
   if (!(options.initial_delay >= absl::ZeroDuration() &&
         options.initial_delay < absl::InfiniteDuration())) {
-    return Invalid(internal::ToAbsl(name), "initial_delay",
-                   absl::FormatDuration(options.initial_delay),
+    return invalid("initial_delay", absl::FormatDuration(options.initial_delay),
                    "finite, and zero or more");
   }
   if (options.max_delay < options.initial_delay) {
-    return Invalid(internal::ToAbsl(name), "max_delay",
-                   absl::FormatDuration(options.max_delay),
+    return invalid("max_delay", absl::FormatDuration(options.max_delay),
                    absl::StrCat("at least initial_delay, ",
                                 absl::FormatDuration(options.initial_delay)));
   }
   if (!(options.multiplier >= 1 && std::isfinite(options.multiplier))) {
-    return Invalid(internal::ToAbsl(name), "multiplier", options.multiplier,
-                   "finite, and at least 1");
+    return invalid("multiplier", options.multiplier, "finite, and at least 1");
   }
   if (!IsShare(options.jitter.below())) {
-    return Invalid(internal::ToAbsl(name), "jitter", options.jitter.below(),
+    return invalid("jitter", options.jitter.below(),
                    "within [0, 1], as 1 minus the lower end");
   }
   if (!(options.jitter.above() >= -options.jitter.below() &&
         std::isfinite(options.jitter.above()))) {
-    return Invalid(internal::ToAbsl(name), "jitter", 1 + options.jitter.above(),
+    return invalid("jitter", 1 + options.jitter.above(),
                    "finite, and an upper end at least the lower one");
   }
   const absl::Duration min_delay = MinDelay(options);
   if (!(min_delay >= absl::ZeroDuration() && min_delay <= options.max_delay &&
         min_delay < absl::InfiniteDuration())) {
-    return Invalid(internal::ToAbsl(name), "min_delay",
-                   absl::FormatDuration(min_delay),
+    return invalid("min_delay", absl::FormatDuration(min_delay),
                    absl::StrCat("finite, and between zero and max_delay, ",
                                 absl::FormatDuration(options.max_delay)));
   }

@@ -20,16 +20,13 @@
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 
 namespace waiter::internal {
 namespace {
 
-// Returns the time in whole milliseconds, which are enough to read; a shorter
-// time is not rounded.
 std::string Between(MonotonicTime from, MonotonicTime to) {
-  const absl::Duration time = absl::FromChrono(to - from);
-  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
-  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
+  return TimeText(absl::FromChrono(to - from));
 }
 
 // Returns the name and value of the earlier of `timeout` and `deadline`, or of

@@ -5,25 +5,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
 
-absl::Status OutOfRange(absl::string_view field, const absl::AlphaNum& value,
-                        absl::string_view range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; it must be ", range));
-}
+using internal::InvalidOption;
 
 // A duration that must not be negative.
 struct Span {
-  absl::string_view name;
+  std::string_view name;
   absl::Duration value;
   bool may_be_infinite;
 };
@@ -33,27 +29,27 @@ bool IsNotNegative(absl::Duration value, bool may_be_infinite) {
          (may_be_infinite || value < absl::InfiniteDuration());
 }
 
-absl::Status Negative(absl::string_view field, absl::Duration value,
+absl::Status Negative(std::string_view field, absl::Duration value,
                       bool may_be_infinite) {
-  return OutOfRange(
+  return InvalidOption(
       field, absl::FormatDuration(value),
       may_be_infinite ? "zero or more" : "finite, and zero or more");
 }
 
-absl::Status CheckAtLeastOne(absl::string_view field,
+absl::Status CheckAtLeastOne(std::string_view field,
                              std::optional<int64_t> value) {
   if (value.value_or(1) >= 1) return absl::OkStatus();
-  return OutOfRange(field, *value, "at least 1, or unset for no limit");
+  return InvalidOption(field, *value, "at least 1, or unset for no limit");
 }
 
 absl::Status CheckNumbers(const WaitOptions& options) {
   if (options.confirm.successes < 1) {
-    return OutOfRange("confirm.successes", options.confirm.successes,
-                      "at least 1");
+    return InvalidOption("confirm.successes", options.confirm.successes,
+                         "at least 1");
   }
   if (options.hooks.history_limit < 0) {
-    return OutOfRange("hooks.history_limit", options.hooks.history_limit,
-                      "zero or more");
+    return InvalidOption("hooks.history_limit", options.hooks.history_limit,
+                         "zero or more");
   }
   absl::Status status = CheckAtLeastOne("max_attempts", options.max_attempts);
   if (!status.ok()) return status;
@@ -75,9 +71,9 @@ absl::Status CheckDurations(const WaitOptions& options) {
       options.errors.retry_after.max_retry_after;
   if (!(max_retry_after > absl::ZeroDuration() &&
         max_retry_after < absl::InfiniteDuration())) {
-    return OutOfRange("errors.retry_after.max_retry_after",
-                      absl::FormatDuration(max_retry_after),
-                      "finite, and above zero");
+    return InvalidOption("errors.retry_after.max_retry_after",
+                         absl::FormatDuration(max_retry_after),
+                         "finite, and above zero");
   }
   const Span spans[] = {
       {"errors.retry_after.overshoot", options.errors.retry_after.overshoot,

@@ -12,56 +12,52 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/poll.h"
 #include "waiter/seconds.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
 
-constexpr double kNanosecond = 1e-9;
+using internal::InvalidOption;
 
-absl::Status Invalid(absl::string_view field, const absl::AlphaNum& value,
-                     absl::string_view range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; it must be ", range));
-}
+constexpr double kNanosecond = 1e-9;
 
 }  // namespace
 
 absl::Status Validate(const RateLimiterOptions& options) {
   // Each condition is written so that NaN fails it.
   if (!(options.beta > 0 && options.beta < 1)) {
-    return Invalid("beta", options.beta, "within (0, 1)");
+    return InvalidOption("beta", options.beta, "within (0, 1)");
   }
   if (!(options.smoothing > 0 && options.smoothing <= 1)) {
-    return Invalid("smoothing", options.smoothing, "within (0, 1]");
+    return InvalidOption("smoothing", options.smoothing, "within (0, 1]");
   }
   if (!(options.scale_constant > 0 && std::isfinite(options.scale_constant))) {
-    return Invalid("scale_constant", options.scale_constant,
-                   "finite, and above zero");
+    return InvalidOption("scale_constant", options.scale_constant,
+                         "finite, and above zero");
   }
   if (!(options.min_fill_rate > 0 && std::isfinite(options.min_fill_rate))) {
-    return Invalid("min_fill_rate", options.min_fill_rate,
-                   "finite, and above zero");
+    return InvalidOption("min_fill_rate", options.min_fill_rate,
+                         "finite, and above zero");
   }
   if (!(options.min_capacity >= 1 && std::isfinite(options.min_capacity))) {
-    return Invalid("min_capacity", options.min_capacity,
-                   "finite, and at least 1, or no poll could pass");
+    return InvalidOption("min_capacity", options.min_capacity,
+                         "finite, and at least 1, or no poll could pass");
   }
   if (!(options.measurement_bucket > absl::ZeroDuration() &&
         options.measurement_bucket < absl::InfiniteDuration())) {
-    return Invalid("measurement_bucket",
-                   absl::FormatDuration(options.measurement_bucket),
-                   "finite, and above zero");
+    return InvalidOption("measurement_bucket",
+                         absl::FormatDuration(options.measurement_bucket),
+                         "finite, and above zero");
   }
   if (!(options.growth_limit >= 1 && std::isfinite(options.growth_limit))) {
-    return Invalid("growth_limit", options.growth_limit,
-                   "finite, and at least 1");
+    return InvalidOption("growth_limit", options.growth_limit,
+                         "finite, and at least 1");
   }
   return absl::OkStatus();
 }
@@ -145,7 +141,7 @@ AdaptiveRateLimiter::MakeLimiting(const RateLimiterOptions& options,
                                   double rate, MonotonicTime now) {
   absl::Status status = Validate(options);
   if (status.ok() && !(rate >= 0 && std::isfinite(rate))) {
-    status = Invalid("rate", rate, "finite, and zero or more");
+    status = InvalidOption("rate", rate, "finite, and zero or more");
   }
   if (!status.ok()) return status;
   std::shared_ptr<AdaptiveRateLimiter> limiter =
@@ -180,7 +176,7 @@ MonotonicTime AdaptiveRateLimiter::Acquire(MonotonicTime now) {
 absl::StatusOr<MonotonicTime> AdaptiveRateLimiter::Acquire(MonotonicTime now,
                                                            double cost) {
   if (!(cost >= 0 && std::isfinite(cost))) {
-    return Invalid("cost", cost, "finite, and zero or more");
+    return InvalidOption("cost", cost, "finite, and zero or more");
   }
   const double time = Elapsed(now);
   const internal::MutexLock lock(mutex_);

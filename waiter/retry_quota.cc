@@ -8,21 +8,23 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "waiter/budgets.h"
 #include "waiter/clock.h"
 #include "waiter/internal/mutex.h"
 #include "waiter/seconds.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
+
+using internal::InvalidOption;
 
 // With less, a quota with refill would refuse nothing: some comes back between
 // any two polls.
@@ -33,18 +35,12 @@ double Seconds(std::chrono::nanoseconds duration) {
          internal::kNanosecondsPerSecond;
 }
 
-absl::Status Invalid(absl::string_view field, double value,
-                     absl::string_view range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; it must be ", range));
-}
-
 }  // namespace
 
 absl::Status Validate(const RetryQuotaOptions& options) {
   const bool waits = options.when_spent == RetryQuotaOptions::WhenSpent::kWait;
   struct Amount {
-    absl::string_view field;
+    std::string_view field;
     double value;
   };
   const auto amounts = std::to_array<Amount>({
@@ -59,24 +55,25 @@ absl::Status Validate(const RetryQuotaOptions& options) {
   for (const auto& [field, value] : amounts) {
     // The condition is written so that NaN fails it.
     if (!(value >= 0 && std::isfinite(value))) {
-      return Invalid(field, value, "finite, and zero or more");
+      return InvalidOption(field, value, "finite, and zero or more");
     }
   }
   if (options.initial_cost > options.capacity) {
-    return Invalid("initial_cost", options.initial_cost,
-                   absl::StrCat("at most capacity, ", options.capacity,
-                                ", for waits to start"));
+    return InvalidOption("initial_cost", options.initial_cost,
+                         absl::StrCat("at most capacity, ", options.capacity,
+                                      ", for waits to start"));
   }
   if (!waits) return absl::OkStatus();
   if (options.refill_per_second == 0) {
-    return Invalid("refill_per_second", options.refill_per_second,
-                   "above zero with when_spent kWait, which waits for refill");
+    return InvalidOption(
+        "refill_per_second", options.refill_per_second,
+        "above zero with when_spent kWait, which waits for refill");
   }
   for (const auto& [field, value] : amounts) {
-    if (absl::EndsWith(field, "_cost") && value > options.capacity) {
-      return Invalid(field, value,
-                     absl::StrCat("at most capacity, ", options.capacity,
-                                  ", with when_spent kWait"));
+    if (field.ends_with("_cost") && value > options.capacity) {
+      return InvalidOption(field, value,
+                           absl::StrCat("at most capacity, ", options.capacity,
+                                        ", with when_spent kWait"));
     }
   }
   return absl::OkStatus();

@@ -26,6 +26,7 @@
 #include "waiter/loop.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 
 namespace waiter::internal {
 namespace {
@@ -81,13 +82,6 @@ constexpr uint32_t FlagIf(bool set, TokenFlag flag) {
 
 // How a poll is written.
 enum PollForm : uint8_t { kNoPoll, kOwnPoll, kAsLastPoll, kAsFirstError };
-
-std::string_view Cut(std::string_view text, size_t size) {
-  if (text.size() <= size) return text;
-  // Does not cut within a UTF-8 character.
-  while (size > 0 && (static_cast<uint8_t>(text[size]) & 0xC0) == 0x80) --size;
-  return text.substr(0, size);
-}
 
 class Writer {
  public:
@@ -227,7 +221,8 @@ void WritePoll(const Poll<>& poll, Writer& to) {
   to.Count(is_given ? std::min<int64_t>(absl::ToInt64Nanoseconds(retry_after),
                                         kCentury)
                     : 0);
-  to.Text(Cut(poll.error().ok() ? poll.detail() : ToStd(poll.error().message()),
+  to.Text(
+      CutText(poll.error().ok() ? poll.detail() : ToStd(poll.error().message()),
               kMaxText));
 }
 
@@ -260,7 +255,7 @@ Poll<> ReadOwnPoll(Reader& from) {
 }  // namespace
 
 std::string_view NameInToken(std::string_view name) {
-  return Cut(name, kMaxName);
+  return CutText(name, kMaxName);
 }
 
 class TokenCodec {

@@ -33,6 +33,7 @@
 #include "waiter/poll.h"
 #include "waiter/redis/budget_member.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 
 namespace waiter {
 

@@ -3,7 +3,6 @@
 
 #include "waiter/durable/durable_record.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "waiter/internal/string_views.h"
 #include "waiter/redis/budget_member.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 #include "waiter/token.h"
 
 namespace waiter::internal {
@@ -75,13 +75,7 @@ absl::Status CheckDelay(std::string_view field, absl::Duration delay) {
 }  // namespace
 
 std::string CutMessage(std::string_view message) {
-  size_t size = std::min(message.size(), kMaxMessage);
-  // Does not cut within a UTF-8 character.
-  while (size > 0 && size < message.size() &&
-         (static_cast<uint8_t>(message[size]) & 0xC0) == 0x80) {
-    --size;
-  }
-  return std::string(message.substr(0, size));
+  return std::string(CutText(message, kMaxMessage));
 }
 
 std::string DurableRecord::EncodeRest() const {

@@ -18,6 +18,7 @@
 #include "waiter/engine/batch_poller.h"
 #include "waiter/options.h"
 #include "waiter/redis/budget_member.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {

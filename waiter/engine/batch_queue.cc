@@ -13,7 +13,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "waiter/budgets.h"
 #include "waiter/classify.h"
@@ -26,21 +25,21 @@
 #include "waiter/policy.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 #include "waiter/waiter.h"
 
 namespace waiter {
 
 absl::Status Validate(const BatchOptions& options) {
   if (options.max_batch < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("BatchOptions::max_batch is ", options.max_batch,
-                     "; it must be at least 1"));
+    return internal::InvalidOption("BatchOptions::max_batch", options.max_batch,
+                                   "at least 1");
   }
   if (options.window < absl::ZeroDuration() ||
       options.window == absl::InfiniteDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "BatchOptions::window is ", absl::FormatDuration(options.window),
-        "; it must be finite, and zero or more"));
+    return internal::InvalidOption("BatchOptions::window",
+                                   absl::FormatDuration(options.window),
+                                   "finite, and zero or more");
   }
   return absl::OkStatus();
 }

@@ -17,26 +17,25 @@
 #include "waiter/engine/internal/batch_starter.h"
 #include "waiter/engine/internal/engine_ref.h"
 #include "waiter/internal/exceptions.h"
+#include "waiter/text.h"
 
 namespace waiter {
 
 absl::Status Validate(const WaitEngineOptions& options) {
   if (options.threads < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("WaitEngineOptions::threads is ", options.threads,
-                     "; it must be zero or more"));
+    return internal::InvalidOption("WaitEngineOptions::threads",
+                                   options.threads, "zero or more");
   }
   if (options.tick != absl::ZeroDuration() &&
       (options.tick < absl::Microseconds(1) ||
        options.tick == absl::InfiniteDuration())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "WaitEngineOptions::tick is ", absl::FormatDuration(options.tick),
-        "; it must be zero, or finite and at least 1us"));
+    return internal::InvalidOption("WaitEngineOptions::tick",
+                                   absl::FormatDuration(options.tick),
+                                   "zero, or finite and at least 1us");
   }
   if (!(options.relative_slack >= 0 && options.relative_slack <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("WaitEngineOptions::relative_slack is ",
-                     options.relative_slack, "; it must be within [0, 1]"));
+    return internal::InvalidOption("WaitEngineOptions::relative_slack",
+                                   options.relative_slack, "within [0, 1]");
   }
   if (options.wake != nullptr && options.threads > 0) {
     return absl::InvalidArgumentError(absl::StrCat(

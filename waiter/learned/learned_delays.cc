@@ -20,8 +20,6 @@
 #include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "waiter/clock.h"
 #include "waiter/delay_source.h"
@@ -34,21 +32,18 @@
 #include "waiter/learned/learned_operation.h"
 #include "waiter/learned/poll_plan.h"
 #include "waiter/learned/poll_table.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
+
+using internal::InvalidOption;
 
 // Up to this many durations, each one changes the table.
 constexpr int64_t kFew = 32;
 // After that, a new table is made after this many durations.
 constexpr int64_t kEnough = 8;
 constexpr std::chrono::milliseconds kRefreshGap(100);
-
-absl::Status InvalidOption(absl::string_view field, const absl::AlphaNum& value,
-                           absl::string_view range) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; it must be ", range));
-}
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/redis/shared_budgets.h"
+#include "waiter/text.h"
 
 namespace waiter::internal {
 namespace {
@@ -44,12 +45,6 @@ absl::Status CheckName(std::string_view name, std::string_view field) {
   return InvalidOption(field,
                        absl::StrCat("\"", absl::CEscape(ToAbsl(name)), "\""),
                        "1 to 64 of the characters A-Z, a-z, 0-9, _, . and -");
-}
-
-absl::Status InvalidOption(std::string_view field, const absl::AlphaNum& value,
-                           std::string_view range) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      ToAbsl(field), " is ", value, "; it must be ", ToAbsl(range)));
 }
 
 }  // namespace waiter::internal

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "waiter/redis/shared_budgets.h"
 
 namespace waiter::internal {
@@ -20,9 +19,6 @@ BudgetMember NewMember(std::string_view name);
 
 // Returns OK, or an error if the value of `field` is not valid as a name.
 absl::Status CheckName(std::string_view name, std::string_view field = "name");
-
-absl::Status InvalidOption(std::string_view field, const absl::AlphaNum& value,
-                           std::string_view range);
 
 }  // namespace waiter::internal
 

@@ -14,12 +14,12 @@
 #include "absl/time/time.h"
 #include "waiter/backoff.h"
 #include "waiter/clock.h"
-#include "waiter/redis/budget_member.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/internal/redis_connection.h"
 #include "waiter/redis/internal/reply.h"
 #include "waiter/redis/redis_client_loop.h"
 #include "waiter/redis/redis_url.h"
+#include "waiter/text.h"
 
 namespace waiter {
 

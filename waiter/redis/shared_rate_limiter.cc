@@ -23,6 +23,7 @@
 #include "waiter/redis/budget_member.h"
 #include "waiter/redis/shared_budgets.h"
 #include "waiter/redis/slot_ledger.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {

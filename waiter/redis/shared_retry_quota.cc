@@ -19,6 +19,7 @@
 #include "waiter/redis/budget_member.h"
 #include "waiter/redis/share_ledger.h"
 #include "waiter/redis/shared_budgets.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {

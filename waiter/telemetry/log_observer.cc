@@ -18,7 +18,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "waiter/internal/heartbeat.h"
@@ -27,6 +26,7 @@
 #include "waiter/observer.h"
 #include "waiter/poll.h"
 #include "waiter/result.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
@@ -36,19 +36,12 @@ using internal::ToAbsl;
 constexpr size_t kLongestText = 200;
 
 // Returns `text` cut to its limit, on one line.
-std::string OneLine(absl::string_view text) {
-  std::string line(text.substr(0, kLongestText));
+std::string OneLine(std::string_view text) {
+  std::string line(internal::CutText(text, kLongestText));
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  if (text.size() > kLongestText) {
-    // Does not cut within a UTF-8 character.
-    while ((static_cast<unsigned char>(text[line.size()]) & 0xc0) == 0x80 &&
-           !line.empty()) {
-      line.pop_back();
-    }
-    line += "...";
-  }
+  if (text.size() > kLongestText) line += "...";
   return line;
 }
 
@@ -58,7 +51,7 @@ std::string Found(const Poll<>& found) {
   // An error's message is also the text, unless there is another one.
   if (!found.detail().empty() &&
       ToAbsl(found.detail()) != found.error().message()) {
-    absl::StrAppend(&text, ": ", OneLine(ToAbsl(found.detail())));
+    absl::StrAppend(&text, ": ", OneLine(found.detail()));
   }
   if (!found.error().ok()) {
     absl::StrAppend(&text, ": ",
@@ -145,7 +138,7 @@ void LogObserver::OnDecision(const DecisionEvent& decision) {
       decision.delay > absl::ZeroDuration()
           ? absl::StrCat("next poll in ", Rounded(decision.delay))
           : "next poll immediately";
-  const std::string name = OneLine(ToAbsl(poll.wait.name));
+  const std::string name = OneLine(poll.wait.name);
   if (news == Pending::News::kChange) {
     Log(options_.change, absl::StrCat(name, ": ", found, ", after ",
                                       Rounded(poll.elapsed), "; ", next));
@@ -167,7 +160,7 @@ void LogObserver::OnDone(const WaitIdentity& wait, const WaitReport& report) {
                                             : options_.failure;
   if (!severity.has_value()) return;
   std::string line = absl::StrCat(
-      OneLine(ToAbsl(wait.name)), ": ", ToAbsl(StopReasonName(report.reason)),
+      OneLine(wait.name), ": ", ToAbsl(StopReasonName(report.reason)),
       report.late ? " (late)" : "", " after ", Rounded(report.elapsed), " and ",
       report.attempts, report.attempts == 1 ? " poll" : " polls");
   if (!report.status.ok()) {

@@ -25,6 +25,7 @@
 #include "waiter/testing/eventually.h"
 #include "waiter/testing/eventually_plan.h"
 #include "waiter/testing/internal/eventually_subject.h"
+#include "waiter/text.h"
 
 namespace waiter::internal::eventually {
 namespace {
@@ -32,32 +33,15 @@ namespace {
 constexpr size_t kLongestText = 4000;
 constexpr size_t kLongestHistoryText = 100;
 
-// Returns the time in whole milliseconds, which are enough to read; a shorter
-// time is not rounded.
-std::string Time(absl::Duration time) {
-  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
-  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
-}
-
 std::string PollsText(int64_t count) {
   return absl::StrCat(count, count == 1 ? " poll" : " polls");
-}
-
-// Returns where to cut `text` to at most `size` bytes: not within a UTF-8
-// character.
-size_t CutAt(std::string_view text, size_t size) {
-  while (size > 0 && size < text.size() &&
-         (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
-    --size;
-  }
-  return size;
 }
 
 // Returns `text`, without the middle if it is long.
 std::string Shortened(const std::string& text) {
   if (text.size() <= kLongestText) return text;
-  const size_t first = CutAt(text, kLongestText / 2);
-  const size_t last = CutAt(text, text.size() - kLongestText / 2);
+  const size_t first = CutText(text, kLongestText / 2).size();
+  const size_t last = CutText(text, text.size() - kLongestText / 2).size();
   return absl::StrCat(text.substr(0, first), "... ", last - first,
                       " bytes omitted ...", text.substr(last));
 }
@@ -70,9 +54,7 @@ std::string OneLine(std::string_view text) {
                                    absl::ByAnyChar(" \n"), absl::SkipEmpty()),
                     " ");
   if (line.size() > kLongestHistoryText || start.size() < text.size()) {
-    line = line.substr(
-               0, CutAt(line, std::min(line.size(), kLongestHistoryText - 3))) +
-           "...";
+    line = absl::StrCat(ToAbsl(CutText(line, kLongestHistoryText - 3)), "...");
   }
   return line;
 }
@@ -83,7 +65,7 @@ std::string TextOf(const Look& look) {
 }
 
 std::string Position(const PollHistory::Entry& entry) {
-  return absl::StrCat("poll ", entry.attempt, ", at ", Time(entry.at));
+  return absl::StrCat("poll ", entry.attempt, ", at ", TimeText(entry.at));
 }
 
 std::string Describe(const PollHistory::Entry& entry) {
@@ -101,7 +83,7 @@ std::string Describe(const PollHistory::Entry& entry) {
 std::string Holding(const WaitOptions& wait) {
   std::string text;
   if (wait.confirm.hold_for > absl::ZeroDuration()) {
-    absl::StrAppend(&text, " for ", Time(wait.confirm.hold_for));
+    absl::StrAppend(&text, " for ", TimeText(wait.confirm.hold_for));
   }
   if (wait.confirm.successes > 1) {
     absl::StrAppend(&text, text.empty() ? "" : " and", " in ",
@@ -124,9 +106,9 @@ std::string EventuallyHeadline(const Site& site, const Plan& plan,
       if (plan.wait.polls.strict_deadline) break;
       return absl::StrCat("did not ",
                           site.kind == Kind::kPasses ? "pass" : "match",
-                          Holding(plan.wait), " within ", Time(plan.limit));
+                          Holding(plan.wait), " within ", TimeText(plan.limit));
     case StopReason::kFailed:
-      return absl::StrCat("gave up at ", Time(history.last().at), ": ",
+      return absl::StrCat("gave up at ", TimeText(history.last().at), ": ",
                           history.last().look.hopeless.value_or(""));
     default:
       break;
@@ -150,7 +132,7 @@ std::string ConsistentlyHeadline(const Site& site, const Plan& plan,
     return absl::StrCat(never ? "matched" : "did not hold",
                         " at the first poll", rule, Holding(plan.wait));
   }
-  return absl::StrCat(never ? "matched after " : "held for ", Time(last.at),
+  return absl::StrCat(never ? "matched after " : "held for ", TimeText(last.at),
                       " (", PollsText(last.attempt - 1),
                       never ? " without a match)" : ")", rule,
                       Holding(plan.wait));
@@ -183,21 +165,22 @@ std::string DescribeDelays(const EventuallyOptions& options,
 
 std::string DescribePolls(const Plan& plan, const WaitReport& report) {
   std::string text =
-      absl::StrCat(report.attempts, " in ", Time(report.elapsed));
+      absl::StrCat(report.attempts, " in ", TimeText(report.elapsed));
   if (plan.limit < absl::InfiniteDuration()) {
-    absl::StrAppend(&text, ", limit ", Time(plan.limit));
+    absl::StrAppend(&text, ", limit ", TimeText(plan.limit));
     if (!plan.limit_reason.empty()) {
-      absl::StrAppend(&text, " (", Time(plan.requested_limit), " requested; ",
-                      plan.limit_reason, ")");
+      absl::StrAppend(&text, " (", TimeText(plan.requested_limit),
+                      " requested; ", plan.limit_reason, ")");
     }
     if (report.longest_poll > plan.limit / 2 && report.attempts > 0 &&
         plan.limit > absl::ZeroDuration()) {
-      absl::StrAppend(&text, ", one of which took ", Time(report.longest_poll));
+      absl::StrAppend(&text, ", one of which took ",
+                      TimeText(report.longest_poll));
     }
   }
   absl::StrAppend(&text, ", ", plan.simulated ? "simulated" : "real", " clock");
   if (plan.stopped > absl::ZeroDuration()) {
-    absl::StrAppend(&text, ", not counting ", Time(plan.stopped),
+    absl::StrAppend(&text, ", not counting ", TimeText(plan.stopped),
                     " in which the program was stopped");
   }
   return text;
@@ -236,8 +219,8 @@ std::vector<std::string> PollHistory::Lines() const {
   std::vector<std::string> lines;
   if (first_lines_ <= 0) return lines;
   const auto add = [&](const Run& run) {
-    lines.push_back(absl::StrCat(run.polls, "x from ", Time(run.since), ": ",
-                                 OneLine(run.text)));
+    lines.push_back(absl::StrCat(run.polls, "x from ", TimeText(run.since),
+                                 ": ", OneLine(run.text)));
   };
   std::for_each(first_runs_.begin(), first_runs_.end(), add);
   if (dropped_runs_ > 0) {
@@ -306,11 +289,11 @@ std::string ProgressText(const Site& site, const EventuallyOptions& options,
                                                  "enough, after "
                   : site.kind == Kind::kPasses ? " has not passed after "
                                                : " has not matched after ",
-                  Time(absl::Trunc(elapsed, absl::Milliseconds(100))));
+                  TimeText(absl::Trunc(elapsed, absl::Milliseconds(100))));
   const absl::Duration whole =
       MustHold(site.kind) ? plan.wait.confirm.hold_for : plan.limit;
   if (whole > absl::ZeroDuration() && whole < absl::InfiniteDuration()) {
-    absl::StrAppend(&text, " of ", Time(whole));
+    absl::StrAppend(&text, " of ", TimeText(whole));
   }
   absl::StrAppend(&text, " and ", PollsText(last.attempt), ": ",
                   OneLine(TextOf(last.look)), "\n");

@@ -18,6 +18,7 @@
 #include "waiter/testing/internal/eventually_subject.h"
 #include "waiter/testing/simulated_clock.h"
 #include "waiter/testing/test_limits.h"
+#include "waiter/text.h"
 
 namespace waiter::internal::eventually {
 namespace {
@@ -201,8 +202,7 @@ absl::StatusOr<Plan> MakePlan(const Site& site,
     limits = *std::move(read);
   }
   if (options.history_lines < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "history_lines is ", options.history_lines, "; it must be at least 0"));
+    return InvalidOption("history_lines", options.history_lines, "at least 0");
   }
   absl::Status status = MustHold(site.kind)
                             ? PlanConsistently(options, limits, plan)

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {
@@ -25,11 +26,6 @@ absl::Duration SafeLimit(const NearMiss& pass) {
   absl::Duration unit = absl::Nanoseconds(1);
   while (twice > unit * 100) unit *= 10;
   return absl::Ceil(twice, unit);
-}
-
-std::string Rounded(absl::Duration time) {
-  const absl::Duration whole = absl::Trunc(time, absl::Milliseconds(1));
-  return absl::FormatDuration(whole > absl::ZeroDuration() ? whole : time);
 }
 
 struct ProgramList {
@@ -66,7 +62,7 @@ std::string NearMissList::Text() const {
   for (const auto& [where, entry] : entries_) {
     const NearMiss& pass = entry.worst;
     absl::StrAppend(&text, "[NEAR MISS ] ", where, ": ", pass.expression,
-                    " passed after ", Rounded(pass.used), ", ",
+                    " passed after ", internal::TimeText(pass.used), ", ",
                     std::lround(ShareOf(pass) * 100), " % of its limit of ",
                     absl::FormatDuration(pass.limit));
     if (pass.scale != 1) {

@@ -20,6 +20,7 @@
 #include "waiter/durable/store/postgres/postgres_schema.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/redis/budget_member.h"
+#include "waiter/text.h"
 
 namespace waiter {
 namespace {

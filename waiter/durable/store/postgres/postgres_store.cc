@@ -23,7 +23,7 @@
 #include "waiter/durable/store/postgres/postgres_loop.h"
 #include "waiter/durable/store/postgres/postgres_schema.h"
 #include "waiter/durable/store/postgres/postgres_session.h"
-#include "waiter/redis/budget_member.h"
+#include "waiter/text.h"
 
 namespace waiter::internal {
 namespace {

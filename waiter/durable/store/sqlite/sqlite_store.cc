@@ -18,7 +18,7 @@
 #include "waiter/durable/store/sqlite/sqlite_schema.h"
 #include "waiter/durable/store/sqlite/sqlite_waits.h"
 #include "waiter/durable/store_thread.h"
-#include "waiter/redis/budget_member.h"
+#include "waiter/text.h"
 
 namespace waiter::internal {
 namespace {
