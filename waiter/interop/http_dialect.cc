@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "waiter/internal/string_views.h"
 #include "waiter/interop/internal/http_message.h"
@@ -235,24 +236,6 @@ std::vector<std::string> WordsAt(std::string_view json, std::string_view path) {
   return words;
 }
 
-OperationState StateOfWord(std::string_view word, const JsonView& body) {
-  switch (ClassOfStateWord(word)) {
-    case StateWord::kSucceeded:
-      return SucceededState(word);
-    case StateWord::kCanceled: {
-      OperationState state = FailedState(word, body);
-      state.code = absl::StatusCode::kCancelled;
-      return state;
-    }
-    case StateWord::kFailed:
-      return FailedState(word, body);
-    case StateWord::kRunning:
-    case StateWord::kOther:
-      break;
-  }
-  return RunningState(word);
-}
-
 OperationState ReadWords(const HttpDialect& dialect, const JsonView& body) {
   const std::string_view path =
       dialect.path.empty() ? FirstStatePath(body) : dialect.path;
@@ -384,11 +367,9 @@ OperationState ReadDatabricks(const JsonView& body) {
   if (cycle != "TERMINATED") return RunningState(cycle);
   const std::string text = absl::StrCat(cycle, ", ", result);
   if (result == "SUCCESS") return SucceededState(text);
-  OperationState state = FailedState(text, body);
-  if (ClassOfStateWord(result) == StateWord::kCanceled) {
-    state.code = absl::StatusCode::kCancelled;
-  }
-  return state;
+  return ClassOfStateWord(result) == StateWord::kCanceled
+             ? FailedState(text, body, absl::StatusCode::kCancelled)
+             : FailedState(text, body);
 }
 
 OperationState ReadJenkins(const JsonView& body) {
@@ -457,13 +438,30 @@ OperationState SucceededState(std::string_view word) {
           .has_word = true};
 }
 
-OperationState FailedState(std::string_view word, const JsonView& body) {
+OperationState FailedState(std::string_view word, const JsonView& body,
+                           absl::StatusCode code) {
   const std::string error = OperationErrorOf(body);
   return {
       .kind = OperationState::Kind::kFailed,
       .text = absl::StrCat(ShownState(word),
                            word.empty() || error.empty() ? "" : ", ", error),
+      .code = code,
       .has_word = true};
+}
+
+OperationState StateOfWord(std::string_view word, const JsonView& body) {
+  switch (ClassOfStateWord(word)) {
+    case StateWord::kSucceeded:
+      return SucceededState(word);
+    case StateWord::kCanceled:
+      return FailedState(word, body, absl::StatusCode::kCancelled);
+    case StateWord::kFailed:
+      return FailedState(word, body);
+    case StateWord::kRunning:
+    case StateWord::kOther:
+      break;
+  }
+  return RunningState(word);
 }
 
 StateWord ClassOfStateWord(std::string_view word) {
@@ -504,23 +502,18 @@ OperationState ReadGoogle(const JsonView& body) {
   if (body.IsObject("error")) {
     OperationState state = FailedState("", body);
     const std::string code = body.Text("error.code");
+    int number = 0;
     // google.rpc.Code and Abseil have the same numbers.
-    if (code.size() == 1 || (code.size() == 2 && code < "17")) {
-      const int number = code.size() == 1
-                             ? code[0] - '0'
-                             : 10 * (code[0] - '0') + code[1] - '0';
-      if (number > 0 && number < 17) {
-        state.code = static_cast<absl::StatusCode>(number);
-      }
+    if (code.find_first_not_of("0123456789") == std::string::npos &&
+        absl::SimpleAtoi(code, &number) && number > 0 && number < 17) {
+      state.code = static_cast<absl::StatusCode>(number);
     }
     return state;
   }
   if (body.Has("response")) return SucceededState("done");
-  OperationState state = FailedState(
+  return FailedState(
       "the operation is done, but has neither a response nor an error",
-      JsonView(""));
-  state.code = absl::StatusCode::kInternal;
-  return state;
+      JsonView(""), absl::StatusCode::kInternal);
 }
 
 std::string OperationIdOf(const HttpDialect& dialect, const JsonView& body) {

@@ -75,10 +75,12 @@ OperationState ReadGoogle(const JsonView& body);
 // "QuotaExceeded: no cores are left"; printable, and empty without an error.
 std::string OperationErrorOf(const JsonView& body);
 
-// Makes states.
+// Make states; `StateOfWord` by the class of the word.
 OperationState RunningState(std::string_view word);
 OperationState SucceededState(std::string_view word);
-OperationState FailedState(std::string_view word, const JsonView& body);
+OperationState FailedState(std::string_view word, const JsonView& body,
+                           absl::StatusCode code = absl::StatusCode::kAborted);
+OperationState StateOfWord(std::string_view word, const JsonView& body);
 
 // Returns text from outside in a printable form of bounded length.
 std::string ShownState(std::string_view text);

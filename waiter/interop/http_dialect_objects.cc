@@ -132,10 +132,7 @@ OperationState ReadReplicas(const JsonView& object, std::string_view kind,
 
 OperationState ReadPod(const JsonView& object, const Conditions& conditions) {
   const std::string phase = object.Word("status.phase");
-  if (phase == "Failed") {
-    OperationState state = FailedState(phase, object);
-    return state;
-  }
+  if (phase == "Failed") return FailedState(phase, object);
   if (phase == "Succeeded") return SucceededState(phase);
   if (phase == "Running" && conditions.Holds("Ready")) {
     return SucceededState("Running, Ready");
@@ -168,20 +165,8 @@ OperationState ReadObject(const JsonView& object,
   std::string phase = object.Word("status.phase");
   if (phase.empty()) phase = object.Word("status.operationState.phase");
   if (phase == "Bound" || phase == "Active") return SucceededState(phase);
-  switch (ClassOfStateWord(phase)) {
-    case StateWord::kSucceeded:
-      return SucceededState(phase);
-    case StateWord::kFailed:
-      return FailedState(phase, object);
-    case StateWord::kCanceled: {
-      OperationState state = FailedState(phase, object);
-      state.code = absl::StatusCode::kCancelled;
-      return state;
-    }
-    default:
-      break;
-  }
-  return RunningState(phase.empty() ? "no conditions yet" : phase);
+  return phase.empty() ? RunningState("no conditions yet")
+                       : StateOfWord(phase, object);
 }
 
 bool HasReplicas(std::string_view kind) {
