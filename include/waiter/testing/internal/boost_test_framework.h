@@ -29,7 +29,7 @@
 
 namespace waiter::internal {
 
-struct BoostTest {
+struct BoostTest : eventually::PlainFramework<BoostTest> {
   // Boost.Test would not compile a value that it cannot print.
   template <typename T>
   static std::string Print(const T& value) {
@@ -42,17 +42,9 @@ struct BoostTest {
     }
   }
 
-  template <typename T, typename M>
-  static eventually::ValueMatcher<T> MatcherOf(const M& matcher) {
-    return eventually::PlainMatcher<BoostTest, T>(matcher);
-  }
-
   static bool EndsTest(const std::exception_ptr& exception) {
     return eventually::Is<::boost::execution_aborted>(exception);
   }
-
-  static void RecordLimitUsed(double /*share*/,
-                              const eventually::Site& /*site*/) {}
 
   static eventually::Round RunRound(absl::FunctionRef<void()> block);
 

@@ -38,7 +38,7 @@
 
 namespace waiter::internal {
 
-struct Catch2 {
+struct Catch2 : eventually::PlainFramework<Catch2> {
   template <typename T>
   static std::string Print(const T& value) {
     if constexpr (eventually::Text<T>) {
@@ -73,9 +73,6 @@ struct Catch2 {
 #endif
     return eventually::Is<::Catch::TestFailureException>(exception);
   }
-
-  static void RecordLimitUsed(double /*share*/,
-                              const eventually::Site& /*site*/) {}
 
   // Reports the result of an assertion, and ends the test after a failure if
   // `disposition` says so.

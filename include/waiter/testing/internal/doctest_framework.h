@@ -20,7 +20,7 @@
 
 namespace waiter::internal {
 
-struct Doctest {
+struct Doctest : eventually::PlainFramework<Doctest> {
   template <typename T>
   static std::string Print(const T& value) {
     if constexpr (eventually::Text<T>) {
@@ -31,17 +31,9 @@ struct Doctest {
     }
   }
 
-  template <typename T, typename M>
-  static eventually::ValueMatcher<T> MatcherOf(const M& matcher) {
-    return eventually::PlainMatcher<Doctest, T>(matcher);
-  }
-
   static bool EndsTest(const std::exception_ptr& exception) {
     return eventually::Is<::doctest::detail::TestFailureException>(exception);
   }
-
-  static void RecordLimitUsed(double /*share*/,
-                              const eventually::Site& /*site*/) {}
 
   // Reports the result of an assertion. A failure in a block is one of its
   // round; elsewhere it ends the test if `ends_test`.

@@ -208,25 +208,31 @@ ValueMatcher<T> PlainMatcher(const M& matcher) {
   }
 }
 
-// A framework names the parts that an assertion needs. This is the one of the
-// function `Eventually`, which works in all.
-struct NoFramework {
+// A framework names the parts that an assertion needs. These are the parts of
+// one that has neither matchers nor records of a test.
+template <typename Framework>
+struct PlainFramework {
+  template <typename T, typename M>
+  static ValueMatcher<T> MatcherOf(const M& matcher) {
+    return eventually::PlainMatcher<Framework, T>(matcher);
+  }
+
+  // As the function of `Subject` with this name.
+  static void RecordLimitUsed(double /*share*/, const Site& /*site*/) {}
+};
+
+// The framework of the function `Eventually`, which works in all.
+struct NoFramework : PlainFramework<NoFramework> {
   // Returns the text for any type; `Print` above handles statuses.
   template <typename T>
   static std::string Print(const T& value) {
     return eventually::PrintPlainly(value);
   }
 
-  template <typename T, typename M>
-  static ValueMatcher<T> MatcherOf(const M& matcher) {
-    return eventually::PlainMatcher<NoFramework, T>(matcher);
-  }
-
-  // As the functions of `Subject` with these names.
+  // As the function of `Subject` with this name.
   static bool EndsTest(const std::exception_ptr& /*exception*/) {
     return false;
   }
-  static void RecordLimitUsed(double /*share*/, const Site& /*site*/) {}
 };
 
 // `FailIf<Nothing>` means no `FailIf`.
