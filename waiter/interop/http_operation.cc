@@ -68,20 +68,10 @@ bool IsForStatus(std::string_view name, std::string_view value) {
 }
 
 std::string Escaped(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_isalnum(byte) || c == '-' || c == '_' || c == '.' ||
-        c == '~') {
-      escaped.push_back(c);
-      continue;
-    }
-    escaped.push_back('%');
-    escaped.push_back(kDigits[byte >> 4]);
-    escaped.push_back(kDigits[byte & 15]);
-  }
-  return escaped;
+  return internal::PercentEncoded(text, [](unsigned char byte) {
+    return absl::ascii_isalnum(byte) || byte == '-' || byte == '_' ||
+           byte == '.' || byte == '~';
+  });
 }
 
 // Returns whether `segment` is a version such as "v1" or "v1beta1".

@@ -79,17 +79,7 @@ std::string WithoutDots(std::string_view path) {
 
 // Returns `text` with non-ASCII bytes encoded as browsers do.
 std::string Encoded(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      encoded.push_back(c);
-    } else {
-      encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
-    }
-  }
-  return encoded;
+  return PercentEncoded(text, [](unsigned char byte) { return byte < 0x80; });
 }
 
 bool IsAuthority(std::string_view text) {
@@ -190,6 +180,21 @@ std::string HttpUrl::ToString() const {
 std::string HttpUrl::Shown() const {
   return PrintableAscii(absl::StrCat(scheme, "://", authority, path),
                         kMaxShownUrl);
+}
+
+std::string PercentEncoded(std::string_view text,
+                           bool (*is_kept)(unsigned char byte)) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_kept(byte)) {
+      encoded.push_back(c);
+    } else {
+      encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return encoded;
 }
 
 }  // namespace waiter::internal

@@ -46,6 +46,10 @@ struct HttpUrl {
   std::string Shown() const;
 };
 
+// Returns `text` with each byte that is not kept as "%XX".
+std::string PercentEncoded(std::string_view text,
+                           bool (*is_kept)(unsigned char byte));
+
 }  // namespace waiter::internal
 
 #endif  // WAITER_INTEROP_HTTP_URL_H_
