@@ -2,19 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // When the server of an HTTP response wants the next poll, and which part of
-// the response says so.
-//
-// | part of the response                    | counts                          |
-// | --------------------------------------- | ------------------------------- |
-// | `Retry-After`, or a field in ms         | always; ms win over seconds     |
-// | `X-Poll-Interval` (GitHub, seconds)     | always                          |
-// | `RateLimit-Reset`, `X-RateLimit-Reset`, | if nothing remains, or the      |
-// | `RateLimit: r=0;t=30` (IETF)            | status is 403, 429 or 503       |
-// | `pollIntervalMs` of a JSON body (tasks  | always; `ttlMs`, the time that  |
-// | of MCP)                                 | the task is kept, limits it     |
-//
-// The longest one is the earliest time of the next poll. Zero is
-// ignored.
+// the response says so, by the table of `JudgeHttp` (internal/http_judge.h).
+// Zero is ignored.
 
 #ifndef WAITER_INTEROP_HTTP_HINT_H_
 #define WAITER_INTEROP_HTTP_HINT_H_
@@ -36,7 +25,8 @@ struct HttpHint {
   // The first part whose value is not a plausible time, or nothing.
   std::string ignored = {};
 
-  // Whether the server asks clients to stay away: by the first row.
+  // Whether the server asks clients to stay away: by the first row of the
+  // table.
   bool asks_to_wait = false;
 };
 
