@@ -142,14 +142,11 @@ Flags MakeFlags(const ActionForm& form, DurableArguments& arguments) {
   }
   switch (form.action) {
     case Action::kAdd:
-      flags.Add("timeout", "40m",
-                "when to give up; default: the workers' --timeout",
-                [&arguments](std::string_view text) {
-                  const absl::StatusOr<absl::Duration> timeout =
-                      ParseDurationText(text);
-                  if (timeout.ok()) arguments.timeout = *timeout;
-                  return timeout.status();
-                });
+      flags.Add(
+          "timeout", "40m", "when to give up; default: the workers' --timeout",
+          Flags::Into(
+              [](std::string_view text) { return ParseDurationText(text); },
+              arguments.timeout));
       flags.AddSwitch("json", "print JSON", arguments.json);
       flags.Add("first-delay", "10s", "delay before the first poll",
                 arguments.first_delay);

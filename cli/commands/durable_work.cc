@@ -107,12 +107,7 @@ Flags MakeFlags(WorkArguments& arguments) {
   arguments.policy.AddTo(flags);
   flags.Add("shared-rate", "URL",
             "rate of many processes: redis://HOST/NAME?rate=20",
-            [&arguments](std::string_view url) {
-              absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
-              if (!rate.ok()) return rate.status();
-              arguments.shared_rate = *std::move(rate);
-              return absl::OkStatus();
-            });
+            Flags::Into(ParseSharedRate, arguments.shared_rate));
   flags.HideValues("shared-rate");
   flags.Add("probe-timeout", "10s", "time limit of each poll",
             arguments.probe_timeout);

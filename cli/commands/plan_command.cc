@@ -68,19 +68,9 @@ void AddFlags(PlanArguments& arguments, Flags& flags) {
             });
   flags.Add("ready", "uniform:30s,90s",
             "distribution of that time; or lognormal:60s,0.6",
-            [&](std::string_view text) {
-              const absl::StatusOr<sim::DurationDistribution> ready =
-                  sim::DurationDistribution::Parse(text);
-              if (ready.ok()) arguments.ready = *ready;
-              return ready.status();
-            });
+            Flags::Into(sim::DurationDistribution::Parse, arguments.ready));
   flags.Add("from", "FILE", "durations, from a --learn or log FILE[:OPERATION]",
-            [&](std::string_view text) {
-              absl::StatusOr<LearnedName> name = ParseLearnedName(text);
-              if (!name.ok()) return name.status();
-              arguments.from = *std::move(name);
-              return absl::OkStatus();
-            });
+            Flags::Into(ParseLearnedName, arguments.from));
   flags.Add("late", "6s", "how late one wait in twenty may be; default a tenth",
             arguments.late);
   flags.Add(std::string(kPollCost), "1s",

@@ -71,13 +71,7 @@ Flags BudgetsFlags(BudgetsArguments& arguments) {
   flags.Add("duration", "4m", "time to simulate", options.duration);
   flags.Add("events", "60s:move:40,...",
             "what happens, or none; default all kinds",
-            [&](std::string_view text) {
-              absl::StatusOr<std::vector<sim::BudgetEvent>> events =
-                  sim::ParseBudgetEvents(text);
-              if (!events.ok()) return events.status();
-              options.events = *std::move(events);
-              return absl::OkStatus();
-            });
+            Flags::Into(sim::ParseBudgetEvents, options.events));
   flags.Add("network", "10ms", "mean network latency, one way",
             options.network.mean);
   flags.Add("seed", "1", "equal seeds give equal runs", arguments.seed);

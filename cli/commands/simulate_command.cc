@@ -189,12 +189,7 @@ Flags FleetFlags(FleetArguments& arguments) {
             options.server.retry_after);
   flags.Add("ready", "lognormal:60s,0.6",
             "time until ready; or 45s, uniform:30s,90s",
-            [&](std::string_view text) {
-              const absl::StatusOr<sim::DurationDistribution> ready =
-                  sim::DurationDistribution::Parse(text);
-              if (ready.ok()) options.ready_after = *ready;
-              return ready.status();
-            });
+            Flags::Into(sim::DurationDistribution::Parse, options.ready_after));
   flags.AddSwitch("shared-ready", "all clients wait for the same operation",
                   arguments.shared_ready);
   flags.Add("start-spread", "10s", "time within which clients start; default 0",

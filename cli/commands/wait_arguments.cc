@@ -180,12 +180,7 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
                     "exit codes of probes, logins, when to give up early");
   flags_.Add("map", "@curl,5=failed",
              "meaning of exit codes, such as 0=success,*=error",
-             [this](std::string_view text) {
-               absl::StatusOr<CodeMap> map = CodeMap::Parse(text);
-               if (!map.ok()) return map.status();
-               code_map_ = *std::move(map);
-               return absl::OkStatus();
-             });
+             Flags::Into(CodeMap::Parse, code_map_));
   if (kind == Kind::kTargets) {
     flags_.AddSwitch("login", "use the logins in redis: and postgres: URLs",
                      login_);
@@ -206,12 +201,7 @@ WaitArguments::WaitArguments(Kind kind) : kind_(kind), flags_(FlagsOf(kind)) {
 void WaitArguments::AddOperationFlags() {
   flags_.Add("dialect", "azure",
              "server's convention, such as state:.job.state=DONE",
-             [this](std::string_view text) {
-               absl::StatusOr<HttpDialect> dialect = HttpDialect::Parse(text);
-               if (!dialect.ok()) return dialect.status();
-               operation_.dialect = *std::move(dialect);
-               return absl::OkStatus();
-             });
+             Flags::Into(HttpDialect::Parse, operation_.dialect));
   flags_.AddRepeated("trust", "https://HOST",
                      "another origin to send --header and --bearer to",
                      [this](std::string_view text) {

@@ -93,11 +93,8 @@ void Flags::Add(std::string name, std::string example, std::string help,
 void Flags::Add(std::string name, std::string example, std::string help,
                 absl::Duration& value) {
   Add(std::move(name), std::move(example), std::move(help),
-      [&value](std::string_view text) {
-        const absl::StatusOr<absl::Duration> duration = ParseDurationText(text);
-        if (duration.ok()) value = *duration;
-        return duration.status();
-      });
+      Into([](std::string_view text) { return ParseDurationText(text); },
+           value));
 }
 
 void Flags::Add(std::string name, std::string example, std::string help,

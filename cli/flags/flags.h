@@ -43,6 +43,18 @@ class Flags {
   // Reads one value. Returns OK, or an error that describes the problem.
   using Reader = std::function<absl::Status(std::string_view)>;
 
+  // Returns a reader that stores what `parse` returns, a `StatusOr`, in `value`
+  // unless it is an error. `value` must outlive the reader.
+  template <typename Parse, typename T>
+  static Reader Into(Parse parse, T& value) {
+    return [parse = std::move(parse), &value](std::string_view text) {
+      auto parsed = parse(text);
+      if (!parsed.ok()) return parsed.status();
+      value = *std::move(parsed);
+      return absl::OkStatus();
+    };
+  }
+
   // The arguments are for the help: the subcommand as the user calls it, such
   // as "waiter plan", its arguments, and a summary.
   Flags(std::string command, std::string arguments, std::string summary);

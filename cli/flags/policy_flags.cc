@@ -131,12 +131,11 @@ void PolicyFlags::AddTo(Flags& flags) {
 void PolicyFlags::AddTimeoutTo(Flags& flags) {
   flags.Add("timeout", "5m",
             "when to give up; 0 polls once, inf never gives up",
-            [this](std::string_view text) {
-              const absl::StatusOr<absl::Duration> timeout =
-                  ParseDurationText(text, /*may_be_infinite=*/true);
-              if (timeout.ok()) options_.timeout = *timeout;
-              return timeout.status();
-            });
+            Flags::Into(
+                [](std::string_view text) {
+                  return ParseDurationText(text, /*may_be_infinite=*/true);
+                },
+                options_.timeout));
 }
 
 void PolicyFlags::AddDelaysTo(Flags& flags, std::string_view limit) {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -123,32 +122,17 @@ void WaitFlags::AddTimesTo(Flags& flags) {
             });
   flags.Add("shared-rate", "URL",
             "rate of many processes: redis://HOST/NAME?rate=20",
-            [this](std::string_view url) {
-              absl::StatusOr<SharedRate> rate = ParseSharedRate(url);
-              if (!rate.ok()) return rate.status();
-              shared_rate_ = *std::move(rate);
-              return absl::OkStatus();
-            });
+            Flags::Into(ParseSharedRate, shared_rate_));
   flags.HideValues("shared-rate");
   flags.Add("state", "FILE", "where to save the run, to resume if it is killed",
             state_file_);
   flags.Add("slice", "25s",
             "with --state: time limit of one call, exit code 75", slice_);
   flags.Add("learn", "FILE", "choose delays by past waits in FILE[:OPERATION]",
-            [this](std::string_view text) {
-              absl::StatusOr<LearnedName> name = ParseLearnedName(text);
-              if (!name.ok()) return name.status();
-              learn_ = *std::move(name);
-              return absl::OkStatus();
-            });
-  flags.Add("poll-cost", "2s",
-            "with --learn: one poll costs as much as this delay",
-            [this](std::string_view text) {
-              const absl::StatusOr<double> cost = ReadPollCost(text);
-              if (!cost.ok()) return cost.status();
-              learned_.seconds_of_delay_worth_one_poll = *cost;
-              return absl::OkStatus();
-            });
+            Flags::Into(ParseLearnedName, learn_));
+  flags.Add(
+      "poll-cost", "2s", "with --learn: one poll costs as much as this delay",
+      Flags::Into(ReadPollCost, learned_.seconds_of_delay_worth_one_poll));
   flags.Add("seed", "1", "seed of the jitter; default random", seed_);
   flags.Add("kill-after", "2s",
             "time from SIGTERM to SIGKILL for a hanging probe", kill_after_);
