@@ -40,13 +40,13 @@ charts::Chart BenchmarkChart(absl::Span<const MeasuredBenchmark> benchmarks) {
   charts::Chart chart("benchmark");
   for (const MeasuredBenchmark& benchmark : benchmarks) {
     const std::string_view name = benchmark.name;
-    chart.Add("benchmarks")
-        .Text("benchmark", name)
-        .Text("component", name.substr(0, name.find_first_of("/_")))
-        .Number("median", benchmark.median)
-        .Number("low", benchmark.low)
-        .Number("high", benchmark.high)
-        .Number("runs", static_cast<double>(benchmark.repetitions));
+    chart.Add("benchmarks",
+              {{"benchmark", name},
+               {"component", name.substr(0, name.find_first_of("/_"))},
+               {"median", benchmark.median},
+               {"low", benchmark.low},
+               {"high", benchmark.high},
+               {"runs", benchmark.repetitions}});
   }
   return chart;
 }

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,49 +20,12 @@
 #include "nlohmann/json.hpp"
 
 namespace waiter::charts {
-namespace {
 
-nlohmann::ordered_json Rows(const std::deque<ChartRow>& rows) {
-  nlohmann::ordered_json array = nlohmann::ordered_json::array();
-  for (const ChartRow& row : rows) array.push_back(row.ToJson());
-  return array;
-}
-
-}  // namespace
-
-ChartRow& ChartRow::Text(std::string_view field, std::string_view value) {
-  return Add(field, std::string(value));
-}
-
-ChartRow& ChartRow::Number(std::string_view field, double value) {
-  return Add(field, Value(value));
-}
-
-ChartRow& ChartRow::Boolean(std::string_view field, bool value) {
-  return Add(field, Value(value));
-}
-
-ChartRow& ChartRow::Add(std::string_view field, Value value) {
-  fields_.emplace_back(field, std::move(value));
-  return *this;
-}
-
-nlohmann::ordered_json ChartRow::ToJson() const {
-  nlohmann::ordered_json row = nlohmann::ordered_json::object();
-  for (const auto& [field, value] : fields_) {
-    if (const auto* const number = std::get_if<double>(&value)) {
-      row[field] = cli::JsonNumber(*number);
-    } else if (const auto* const boolean = std::get_if<bool>(&value)) {
-      row[field] = *boolean;
-    } else {
-      row[field] = std::get<std::string>(value);
-    }
+void Chart::Add(std::string_view data_set, nlohmann::ordered_json row) {
+  for (nlohmann::ordered_json& value : row) {
+    if (value.is_number_float()) value = cli::JsonNumber(value.get<double>());
   }
-  return row;
-}
-
-ChartRow& Chart::Add(std::string_view data_set) {
-  return data_[std::string(data_set)].emplace_back();
+  data_[std::string(data_set)].push_back(std::move(row));
 }
 
 std::vector<std::string> ChartNames() {
@@ -91,14 +52,14 @@ absl::StatusOr<std::string> FillChart(const Chart& chart) {
       return absl::InvalidArgumentError(absl::StrCat(
           "chart '", chart.name(), "' has no data set '", name, "'"));
     }
-    filled.replace(at + empty.size() - 2, 2, cli::JsonText(Rows(rows)));
+    filled.replace(at + empty.size() - 2, 2, cli::JsonText(rows));
   }
   return filled;
 }
 
 nlohmann::ordered_json ChartData(const Chart& chart) {
   nlohmann::ordered_json data = nlohmann::ordered_json::object();
-  for (const auto& [name, rows] : chart.data()) data[name] = Rows(rows);
+  for (const auto& [name, rows] : chart.data()) data[name] = rows;
   return data;
 }
 

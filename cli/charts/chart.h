@@ -5,8 +5,8 @@
 // specification, `NAME.vl.json`, whose data sets are empty:
 //
 //   waiter::charts::Chart chart("fleet");
-//   chart.Add("seconds").Text("jitter", "full").Number("second", 0)
-//                       .Number("polls", 500);
+//   chart.Add("seconds",
+//             {{"jitter", "full"}, {"second", 0}, {"polls", 500}});
 //   absl::StatusOr<std::string> spec = waiter::charts::FillChart(chart);
 //
 // Any editor for Vega opens the result.
@@ -14,49 +14,28 @@
 #ifndef WAITER_CLI_CHARTS_CHART_H_
 #define WAITER_CLI_CHARTS_CHART_H_
 
-#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "nlohmann/json_fwd.hpp"
+#include "nlohmann/json.hpp"
 
 namespace waiter::charts {
-
-// One row of a data set: the members of a JSON object.
-class ChartRow {
- public:
-  // Add a field and return the row. A number that is not finite becomes null,
-  // which charts leave out.
-  ChartRow& Text(std::string_view field, std::string_view value);
-  ChartRow& Number(std::string_view field, double value);
-  ChartRow& Boolean(std::string_view field, bool value);
-
-  // Returns the row as a JSON object, with the fields in their order.
-  nlohmann::ordered_json ToJson() const;
-
- private:
-  using Value = std::variant<std::string, double, bool>;
-
-  ChartRow& Add(std::string_view field, Value value);
-
-  std::vector<std::pair<std::string, Value>> fields_;
-};
 
 // The name of a chart and its data.
 class Chart {
  public:
-  using DataSets = std::map<std::string, std::deque<ChartRow>, std::less<>>;
+  // Arrays of rows by name.
+  using DataSets = std::map<std::string, nlohmann::ordered_json, std::less<>>;
 
   explicit Chart(std::string name) : name_(std::move(name)) {}
 
-  // Adds a row to a data set of the chart. The reference stays valid while the
-  // chart exists.
-  ChartRow& Add(std::string_view data_set);
+  // Adds a row, which is a JSON object, to a data set of the chart. A number
+  // that is not finite becomes null, which charts leave out.
+  void Add(std::string_view data_set, nlohmann::ordered_json row);
 
   const std::string& name() const { return name_; }
   const DataSets& data() const { return data_; }

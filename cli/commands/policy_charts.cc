@@ -29,10 +29,9 @@ void AddCurve(std::string_view line, std::vector<absl::Duration> times,
               charts::Chart& chart) {
   std::sort(times.begin(), times.end());
   const auto add = [&](absl::Duration time, double share) {
-    chart.Add("shares")
-        .Text("line", line)
-        .Number("t", absl::ToDoubleSeconds(time))
-        .Number("share", share);
+    chart.Add(
+        "shares",
+        {{"line", line}, {"t", absl::ToDoubleSeconds(time)}, {"share", share}});
   };
   add(absl::ZeroDuration(), 0);
   for (int i = 1; i <= kCurvePoints; ++i) {
@@ -59,13 +58,13 @@ charts::Chart ScheduleChart(absl::Span<const NamedPlan> plans,
       if (poll.p5 > horizon) break;
       const bool in_example =
           i < plan.example.size() && plan.example[i] <= horizon;
-      chart.Add("polls")
-          .Text("policy", name)
-          .Number("attempt", static_cast<double>(poll.attempt))
-          .Number("t", in_example ? absl::ToDoubleSeconds(plan.example[i])
-                                  : std::numeric_limits<double>::quiet_NaN())
-          .Number("p5", absl::ToDoubleSeconds(poll.p5))
-          .Number("p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon)));
+      chart.Add("polls",
+                {{"policy", name},
+                 {"attempt", poll.attempt},
+                 {"t", in_example ? absl::ToDoubleSeconds(plan.example[i])
+                                  : std::numeric_limits<double>::quiet_NaN()},
+                 {"p5", absl::ToDoubleSeconds(poll.p5)},
+                 {"p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon))}});
     }
   }
   return chart;
@@ -77,12 +76,12 @@ charts::Chart CumulativeChart(absl::Span<const NamedPlan> plans,
   for (const auto& [name, plan] : plans) {
     for (const sim::PlannedPoll& poll : plan.polls) {
       if (poll.p50 > horizon || poll.reached < 0.5) break;
-      chart.Add("polls")
-          .Text("policy", name)
-          .Number("attempt", static_cast<double>(poll.attempt))
-          .Number("p5", absl::ToDoubleSeconds(poll.p5))
-          .Number("p50", absl::ToDoubleSeconds(poll.p50))
-          .Number("p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon)));
+      chart.Add("polls",
+                {{"policy", name},
+                 {"attempt", poll.attempt},
+                 {"p5", absl::ToDoubleSeconds(poll.p5)},
+                 {"p50", absl::ToDoubleSeconds(poll.p50)},
+                 {"p95", absl::ToDoubleSeconds(std::min(poll.p95, horizon))}});
     }
   }
   return chart;
@@ -99,14 +98,13 @@ charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
   for (const sim::TradeOff& point : points) {
     if (point.p95_delay == absl::InfiniteDuration()) continue;
     const double p95 = absl::ToDoubleSeconds(point.p95_delay);
-    chart.Add("policies")
-        .Text("policy", point.name)
-        .Text("kind", KindOf(point))
-        .Number("polls", point.mean_polls)
-        .Number("p50", absl::ToDoubleSeconds(point.p50_delay))
-        .Number("p95", p95)
-        .Number("missed", point.missed)
-        .Boolean("front", point.on_front);
+    chart.Add("policies", {{"policy", point.name},
+                           {"kind", KindOf(point)},
+                           {"polls", point.mean_polls},
+                           {"p50", absl::ToDoubleSeconds(point.p50_delay)},
+                           {"p95", p95},
+                           {"missed", point.missed},
+                           {"front", point.on_front}});
     fewest = std::min(fewest, point.mean_polls);
     most = std::max(most, point.mean_polls);
     least_delay = std::min(least_delay, p95);
@@ -120,10 +118,7 @@ charts::Chart TradeOffChart(absl::Span<const sim::TradeOff> points,
       const double polls = fewest + (most - fewest) * i * i / 3600;
       const double p95 = cost - polls * seconds_per_poll;
       if (p95 < least_delay) break;
-      chart.Add("costs")
-          .Number("cost", cost)
-          .Number("polls", polls)
-          .Number("p95", p95);
+      chart.Add("costs", {{"cost", cost}, {"polls", polls}, {"p95", p95}});
     }
   }
   return chart;

@@ -153,16 +153,16 @@ charts::Chart ReportChart(const RunLog& log) {
       const absl::Duration until = !is_last   ? lane.polls[i + 1]->elapsed
                                    : is_final ? poll.elapsed
                                               : log.elapsed;
-      chart.Add("polls")
-          .Text("target", lane.target)
-          .Number("attempt", static_cast<double>(poll.attempt))
-          .Number("t", absl::ToDoubleSeconds(poll.elapsed))
-          .Number("until", absl::ToDoubleSeconds(until))
-          .Text("class", LogClass(poll.status))
-          .Text("detail", poll.detail)
-          .Number("latency", poll.latency.has_value()
+      chart.Add("polls",
+                {{"target", lane.target},
+                 {"attempt", poll.attempt},
+                 {"t", absl::ToDoubleSeconds(poll.elapsed)},
+                 {"until", absl::ToDoubleSeconds(until)},
+                 {"class", LogClass(poll.status)},
+                 {"detail", poll.detail},
+                 {"latency", poll.latency.has_value()
                                  ? absl::ToDoubleMilliseconds(*poll.latency)
-                                 : std::numeric_limits<double>::quiet_NaN());
+                                 : std::numeric_limits<double>::quiet_NaN()}});
     }
   }
   return chart;

@@ -204,19 +204,17 @@ charts::Chart BudgetsChart(absl::Span<const LimitersRun> runs,
   charts::Chart chart("budgets");
   for (const auto& [limiters, run] : runs) {
     for (size_t i = 0; i < run.seconds.size(); ++i) {
-      chart.Add("seconds")
-          .Text("limiters", limiters)
-          .Number("second", static_cast<double>(i))
-          .Number("polls", static_cast<double>(run.seconds[i].polls))
-          .Number("throttled", static_cast<double>(run.seconds[i].throttled));
+      chart.Add("seconds", {{"limiters", limiters},
+                            {"second", i},
+                            {"polls", run.seconds[i].polls},
+                            {"throttled", run.seconds[i].throttled}});
     }
   }
   for (const sim::BudgetEvent& event : options.events) {
-    chart.Add("events")
-        .Number("second", absl::ToDoubleSeconds(event.time))
-        .Text("event", EventText(event));
+    chart.Add("events", {{"second", absl::ToDoubleSeconds(event.time)},
+                         {"event", EventText(event)}});
   }
-  chart.Add("limit").Number("polls", options.polls_per_second);
+  chart.Add("limit", {{"polls", options.polls_per_second}});
   return chart;
 }
 

@@ -65,11 +65,10 @@ absl::Status ReadClients(std::string_view text, std::vector<int>& clients) {
 charts::Chart ContentionChart(absl::Span<const sim::ContentionRow> rows) {
   charts::Chart chart("contention");
   for (const sim::ContentionRow& row : rows) {
-    chart.Add("rows")
-        .Text("rule", row.rule)
-        .Number("clients", row.clients)
-        .Number("calls", row.calls)
-        .Number("seconds", row.time_ms / 1000);
+    chart.Add("rows", {{"rule", row.rule},
+                       {"clients", row.clients},
+                       {"calls", row.calls},
+                       {"seconds", row.time_ms / 1000}});
   }
   return chart;
 }
@@ -131,11 +130,10 @@ charts::Chart FleetChart(absl::Span<const NamedRun> runs) {
   charts::Chart chart("fleet");
   for (const auto& [name, run] : runs) {
     for (size_t i = 0; i < run.seconds.size(); ++i) {
-      chart.Add("seconds")
-          .Text("jitter", name)
-          .Number("second", static_cast<double>(i))
-          .Number("polls", static_cast<double>(run.seconds[i].polls))
-          .Number("throttled", static_cast<double>(run.seconds[i].throttled));
+      chart.Add("seconds", {{"jitter", name},
+                            {"second", i},
+                            {"polls", run.seconds[i].polls},
+                            {"throttled", run.seconds[i].throttled}});
     }
   }
   return chart;

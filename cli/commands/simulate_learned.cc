@@ -201,11 +201,10 @@ charts::Chart RulesChart(absl::Span<const sim::LearnedRow> rows) {
   charts::Chart chart("learned");
   for (const sim::LearnedRow& row : rows) {
     const auto add = [&](std::string_view rule, const sim::PollCost& cost) {
-      chart.Add("rules")
-          .Text("durations", row.name)
-          .Text("rule", rule)
-          .Number("polls", cost.polls)
-          .Number("lateness", cost.lateness);
+      chart.Add("rules", {{"durations", row.name},
+                          {"rule", rule},
+                          {"polls", cost.polls},
+                          {"lateness", cost.lateness}});
     };
     add("default backoff", row.default_curve);
     add("best fixed interval", row.fixed);
@@ -223,11 +222,10 @@ charts::Chart RegretChart(absl::Span<const sim::LearnedRow> rows) {
     for (const sim::LearnedRuns& runs : row.learned) {
       if (!runs.has_default_target) continue;
       for (size_t i = 0; i < runs.after.size(); ++i) {
-        chart.Add("costs")
-            .Text("durations", row.name)
-            .Text("guard", GuardText(runs.max_relative_lateness))
-            .Number("observations", sim::kObservations[i])
-            .Number("regret", runs.Regret(i));
+        chart.Add("costs", {{"durations", row.name},
+                            {"guard", GuardText(runs.max_relative_lateness)},
+                            {"observations", sim::kObservations[i]},
+                            {"regret", runs.Regret(i)}});
       }
     }
   }
