@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -177,11 +177,34 @@ class JsonBody {
   std::optional<absl::StatusOr<nlohmann::json>> document_;
 };
 
-void AddFailures(const HttpOptions& options, JsonBody& json, HttpRules& rules) {
-  for (const JsonExpression& expected : options.fail_json) {
-    rules.fail_if.emplace_back([&expected, &json](const HttpResponse&) {
-      return json.Match(expected);
+using JsonMatcher =
+    std::function<HttpMatch(const JsonExpression&, const HttpResponse&)>;
+
+// Adds the conditions of `options`, to which they refer. `match` is for `json`,
+// `match_failure` for `fail_json`.
+void AddConditions(const HttpOptions& options, const JsonMatcher& match,
+                   const JsonMatcher& match_failure, HttpRules& rules) {
+  for (const HttpOptions::HeaderMatch& expected : options.expected_headers) {
+    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchHeader(expected, response);
     });
+  }
+  for (const TextRegex& expected : options.body) {
+    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
+      return MatchBody(expected, response);
+    });
+  }
+  for (const JsonExpression& expected : options.json) {
+    rules.succeed_if.emplace_back(
+        [&expected, match](const HttpResponse& response) {
+          return match(expected, response);
+        });
+  }
+  for (const JsonExpression& expected : options.fail_json) {
+    rules.fail_if.emplace_back(
+        [&expected, match_failure](const HttpResponse& response) {
+          return match_failure(expected, response);
+        });
   }
   for (const TextRegex& expected : options.fail_body) {
     rules.fail_if.emplace_back([&expected](const HttpResponse& response) {
@@ -206,59 +229,17 @@ HttpRules RulesOf(const HttpOptions& options, JsonBody& json) {
   HttpRules rules = {.classifier = *classifier,
                      .ready_on = options.status,
                      .not_ready_on = options.not_ready_on};
-  for (const HttpOptions::HeaderMatch& expected : options.expected_headers) {
-    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
-      return MatchHeader(expected, response);
-    });
-  }
-  for (const TextRegex& expected : options.body) {
-    rules.succeed_if.emplace_back([&expected](const HttpResponse& response) {
-      return MatchBody(expected, response);
-    });
-  }
-  for (const JsonExpression& expected : options.json) {
-    rules.succeed_if.emplace_back([&expected, &json](const HttpResponse&) {
-      return json.Match(expected);
-    });
-  }
+  const auto match = [&json](const JsonExpression& expected,
+                             const HttpResponse&) {
+    return json.Match(expected);
+  };
+  AddConditions(options, match, match, rules);
   if (options.print.has_value()) {
     rules.succeed_if.emplace_back([&options, &json](const HttpResponse&) {
       return json.Print(*options.print);
     });
   }
-  AddFailures(options, json, rules);
   return rules;
-}
-
-// Adds the conditions that end an operation as failed.
-void AddFailures(const std::shared_ptr<const HttpOptions>& options,
-                 HttpRules& rules) {
-  for (const JsonExpression& expected : options->json) {
-    rules.fail_if.emplace_back([options,
-                                &expected](const HttpResponse& response) {
-      JsonBody json(response);
-      json.Match(expected);
-      return HttpMatch{.holds = !json.excess().empty(), .found = json.excess()};
-    });
-  }
-  for (const JsonExpression& expected : options->fail_json) {
-    rules.fail_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          JsonBody json(response);
-          HttpMatch match = json.Match(expected);
-          match.holds |= !json.excess().empty();
-          return match;
-        });
-  }
-  for (const TextRegex& expected : options->fail_body) {
-    rules.fail_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          return MatchBody(expected, response);
-        });
-  }
-  if (!options->fail_status.ranges.empty()) {
-    rules.fail_if.push_back(StatusIn(options->fail_status));
-  }
 }
 
 // Returns whether the connection certainly went to a proxy.
@@ -376,27 +357,27 @@ Finding JudgeHttp(const HttpOptions& options, const HttpAnswer& answer,
   return finding;
 }
 
-HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options) {
+HttpRules ConditionsOf(const HttpOptions& options) {
   HttpRules rules;
-  for (const HttpOptions::HeaderMatch& expected : options->expected_headers) {
-    rules.succeed_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          return MatchHeader(expected, response);
-        });
+  for (const JsonExpression& expected : options.json) {
+    rules.fail_if.emplace_back([&expected](const HttpResponse& response) {
+      JsonBody json(response);
+      json.Match(expected);
+      return HttpMatch{.holds = !json.excess().empty(), .found = json.excess()};
+    });
   }
-  for (const TextRegex& expected : options->body) {
-    rules.succeed_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          return MatchBody(expected, response);
-        });
-  }
-  for (const JsonExpression& expected : options->json) {
-    rules.succeed_if.emplace_back(
-        [options, &expected](const HttpResponse& response) {
-          return JsonBody(response).Match(expected);
-        });
-  }
-  AddFailures(options, rules);
+  AddConditions(
+      options,
+      [](const JsonExpression& expected, const HttpResponse& response) {
+        return JsonBody(response).Match(expected);
+      },
+      [](const JsonExpression& expected, const HttpResponse& response) {
+        JsonBody json(response);
+        HttpMatch match = json.Match(expected);
+        match.holds |= !json.excess().empty();
+        return match;
+      },
+      rules);
   return rules;
 }
 

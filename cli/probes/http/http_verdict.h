@@ -23,8 +23,6 @@
 #ifndef WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
 #define WAITER_CLI_PROBES_HTTP_HTTP_VERDICT_H_
 
-#include <memory>
-
 #include "absl/time/time.h"
 #include "cli/probes/http/http_answer.h"
 #include "cli/probes/http/http_options.h"
@@ -44,8 +42,9 @@ Finding JudgeHttpTimeout(const HttpOptions& options, const HttpAnswer& answer,
                          absl::Duration timeout, absl::Time now);
 
 // Returns the conditions of `options`, without the meanings of statuses, for an
-// operation. An expression that exceeds a limit is one that fails.
-HttpRules ConditionsOf(const std::shared_ptr<const HttpOptions>& options);
+// operation. An expression that exceeds a limit is one that fails. `options`
+// must outlive the result.
+HttpRules ConditionsOf(const HttpOptions& options);
 
 // Puts the value of --print in a successful answer into `finding`. Without one,
 // the finding is failed, as a later answer would be the same.

@@ -38,15 +38,15 @@ bool MayBeSent(const HttpAnswer& answer) {
 }
 
 HttpOperationPlan PlanOf(const HttpDestination& destination,
-                         const std::shared_ptr<const HttpOptions>& options,
+                         const HttpOptions& options,
                          OperationOptions operation) {
   HttpOperationPlan plan = {
       .request = {.url = destination.url,
-                  .method = options->method,
-                  .body = options->data},
+                  .method = options.method,
+                  .body = options.data},
       .dialect = std::move(operation.dialect),
       .trusted_origins = std::move(operation.trusted_origins)};
-  for (const HttpOptions::Header& header : options->headers) {
+  for (const HttpOptions::Header& header : options.headers) {
     plan.request.headers.emplace_back(header.name, header.value);
   }
   plan.rules = ConditionsOf(options);
@@ -180,6 +180,7 @@ class OperationProbe final : public Probe {
   }
 
   HttpClient& client_;
+  // `tracker_` refers to it.
   const std::shared_ptr<const HttpOptions> options_;
   HttpOperationTracker tracker_;
   Finding last_;  // Finding of the end.
@@ -206,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeOperationProbe(
   if (absl::Status status = client.Check(destination, *options); !status.ok()) {
     return status;
   }
-  HttpOperationPlan plan = PlanOf(destination, options, std::move(operation));
+  HttpOperationPlan plan = PlanOf(destination, *options, std::move(operation));
   return std::make_unique<OperationProbe>(client, std::move(options),
                                           std::move(plan));
 }
