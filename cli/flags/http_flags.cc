@@ -102,8 +102,7 @@ absl::Status ReadHeaderLine(std::string_view text, HttpOptions& options) {
                   [](char c) { return c == '\r' || c == '\n' || c == '\0'; })) {
     return absl::InvalidArgumentError("a header must be one line");
   }
-  options.headers.push_back(
-      {.name = std::string(name), .value = std::string(value)});
+  options.headers.emplace_back(name, value);
   return absl::OkStatus();
 }
 
@@ -149,8 +148,7 @@ absl::Status ReadBearer(std::string_view text, HttpOptions& options) {
     return absl::InvalidArgumentError(
         "the token must be one word of printable characters");
   }
-  options.headers.push_back(
-      {.name = "Authorization", .value = absl::StrCat("Bearer ", token)});
+  options.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
   return absl::OkStatus();
 }
 

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "cli/flags/flags.h"
 #include "cli/probes/http/http_options.h"
+#include "waiter/interop/http.h"
 
 namespace waiter::cli {
 
@@ -74,7 +75,7 @@ class HttpFlags {
     std::string value;
     // The values of --data, --header and --bearer, which are read once.
     std::optional<std::string> data;
-    std::vector<HttpOptions::Header> headers;
+    HttpFields headers;
   };
 
   HttpOptions options_;

@@ -31,12 +31,11 @@ namespace {
 // Returns the request that `options` ask `destination` for.
 HttpRequest RequestOf(const HttpDestination& destination,
                       const HttpOptions& options) {
-  HttpRequest request = {
-      .url = destination.url, .method = options.method, .body = options.data};
+  HttpRequest request = {.url = destination.url,
+                         .method = options.method,
+                         .headers = options.headers,
+                         .body = options.data};
   if (options.method == "POST" && !options.data.has_value()) request.body = "";
-  for (const HttpOptions::Header& header : options.headers) {
-    request.headers.emplace_back(header.name, header.value);
-  }
   return request;
 }
 

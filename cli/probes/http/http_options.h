@@ -27,11 +27,7 @@ struct HttpOptions {
   // Empty means GET, or POST if there is `data`.
   std::string method = {};
 
-  struct Header {
-    std::string name;
-    std::string value;  // May be empty.
-  };
-  std::vector<Header> headers = {};
+  HttpFields headers = {};  // Values may be empty.
 
   // Body of the request of each poll.
   std::optional<std::string> data = std::nullopt;

@@ -29,7 +29,10 @@ class HttpProbe final : public Probe {
         destination_(std::move(destination)),
         options_(std::move(options)),
         judge_(std::move(judge)),
-        remembers_(judge_ == nullptr && Suits(*options_)),
+        remembers_(judge_ == nullptr &&
+                   HttpMemory::Suits(options_->method,
+                                     options_->data.has_value(),
+                                     options_->headers)),
         long_polls_(options_->long_poll) {}
 
   void Start(const PollContext& context, Done done) override {
@@ -59,14 +62,6 @@ class HttpProbe final : public Probe {
   }
 
  private:
-  static bool Suits(const HttpOptions& options) {
-    HttpFields headers;
-    for (const HttpOptions::Header& header : options.headers) {
-      headers.emplace_back(header.name, header.value);
-    }
-    return HttpMemory::Suits(options.method, options.data.has_value(), headers);
-  }
-
   void Take(HttpAnswer answer) {
     const absl::Time now = GetRealClock().TimeNow();
     const bool is_answer = answer.error == HttpAnswer::Error::kNone;

@@ -46,7 +46,7 @@ absl::Status AddToken(std::string_view token, std::string_view where,
                      "the token is empty, or has a blank or a control "
                      "character");
   }
-  options.headers.push_back({"Authorization", absl::StrCat("Bearer ", token)});
+  options.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token));
   return absl::OkStatus();
 }
 

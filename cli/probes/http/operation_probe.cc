@@ -40,17 +40,13 @@ bool MayBeSent(const HttpAnswer& answer) {
 HttpOperationPlan PlanOf(const HttpDestination& destination,
                          const HttpOptions& options,
                          OperationOptions operation) {
-  HttpOperationPlan plan = {
-      .request = {.url = destination.url,
-                  .method = options.method,
-                  .body = options.data},
-      .dialect = std::move(operation.dialect),
-      .trusted_origins = std::move(operation.trusted_origins)};
-  for (const HttpOptions::Header& header : options.headers) {
-    plan.request.headers.emplace_back(header.name, header.value);
-  }
-  plan.rules = ConditionsOf(options);
-  return plan;
+  return {.request = {.url = destination.url,
+                      .method = options.method,
+                      .headers = options.headers,
+                      .body = options.data},
+          .dialect = std::move(operation.dialect),
+          .rules = ConditionsOf(options),
+          .trusted_origins = std::move(operation.trusted_origins)};
 }
 
 class OperationProbe final : public Probe {
@@ -109,20 +105,11 @@ class OperationProbe final : public Probe {
     for (auto& field : long_polls_.Fields()) {
       destination.own_headers.push_back(std::move(field));
     }
-    auto options = std::make_shared<HttpOptions>(
-        HttpOptions{.method = request.method,
-                    .data = request.body,
-                    .verify = options_->verify,
-                    .ca_file = options_->ca_file,
-                    .client_certificate_pem = options_->client_certificate_pem,
-                    .client_key_pem = options_->client_key_pem,
-                    .netrc_file = options_->netrc_file,
-                    .follow_redirects = false,
-                    .http2 = options_->http2,
-                    .family = options_->family});
-    for (const auto& [name, value] : request.headers) {
-      options->headers.push_back({.name = name, .value = value});
-    }
+    auto options = std::make_shared<HttpOptions>(*options_);
+    options->method = request.method;
+    options->headers = request.headers;
+    options->data = request.body;
+    options->follow_redirects = false;
     transfer_ =
         client_.Start(destination, std::move(options),
                       [this](HttpAnswer answer) { Take(std::move(answer)); });

@@ -80,10 +80,10 @@ TEST(HttpFlagsTest, EveryFlagSetsItsOption) {
 
   EXPECT_EQ(options.method, "PUT");
   ASSERT_EQ(options.headers.size(), 2U);
-  EXPECT_EQ(options.headers[0].name, "Accept");
-  EXPECT_EQ(options.headers[0].value, "a/b");
-  EXPECT_EQ(options.headers[1].name, "X-Empty");
-  EXPECT_EQ(options.headers[1].value, "");
+  EXPECT_EQ(options.headers[0].first, "Accept");
+  EXPECT_EQ(options.headers[0].second, "a/b");
+  EXPECT_EQ(options.headers[1].first, "X-Empty");
+  EXPECT_EQ(options.headers[1].second, "");
   EXPECT_EQ(options.data, std::string("a\0\n", 3));
   EXPECT_TRUE(options.status.Contains(204));
   EXPECT_TRUE(options.status.Contains(401));
@@ -133,7 +133,7 @@ TEST(HttpFlagsTest, VariableSetsOneValueOfARepeatedFlag) {
   const HttpOptions given = ValueOrFail(
       Read({"--header=C:d", "--header=E:f"}, {"WAITER_HEADER=A: b"}));
   ASSERT_EQ(given.headers.size(), 2U);
-  EXPECT_EQ(given.headers[0].name, "C");
+  EXPECT_EQ(given.headers[0].first, "C");
 }
 
 TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
@@ -152,8 +152,8 @@ TEST(HttpFlagsTest, LabelledFlagsAreForOneTarget) {
           .ok());
   const HttpOptions web = ValueOrFail(http.Options(flags, "web"));
   ASSERT_EQ(web.headers.size(), 3U);
-  EXPECT_EQ(web.headers[1].name, "X-Key");
-  EXPECT_EQ(web.headers[2].value, "2");
+  EXPECT_EQ(web.headers[1].first, "X-Key");
+  EXPECT_EQ(web.headers[2].second, "2");
   EXPECT_FALSE(web.status.Contains(200));
   EXPECT_TRUE(web.status.Contains(401));
   EXPECT_FALSE(web.verify);

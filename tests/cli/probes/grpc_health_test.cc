@@ -69,11 +69,11 @@ TEST(GrpcHealthTest, RequestTakesHeadersAndTrustOfTheUserAlone) {
   EXPECT_EQ(options.method, "");
   EXPECT_EQ(options.data, GrpcHealthRequest("a"));
   ASSERT_EQ(options.headers.size(), 3U);
-  EXPECT_EQ(options.headers[0].name, "content-type");
-  EXPECT_EQ(options.headers[0].value, "application/grpc");
-  EXPECT_EQ(options.headers[1].name, "te");
-  EXPECT_EQ(options.headers[1].value, "trailers");
-  EXPECT_EQ(options.headers[2].value, "secret");
+  EXPECT_EQ(options.headers[0].first, "content-type");
+  EXPECT_EQ(options.headers[0].second, "application/grpc");
+  EXPECT_EQ(options.headers[1].first, "te");
+  EXPECT_EQ(options.headers[1].second, "trailers");
+  EXPECT_EQ(options.headers[2].second, "secret");
   EXPECT_FALSE(options.verify);
   EXPECT_EQ(options.ca_file, "/a");
   EXPECT_FALSE(options.follow_redirects);

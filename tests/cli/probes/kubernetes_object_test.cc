@@ -171,7 +171,7 @@ TEST_F(KubernetesAccessTest, PodUsesItsServiceAccount) {
   EXPECT_EQ(access.default_namespace, "apps");
   EXPECT_EQ(access.options.ca_file, Path("ca.crt"));
   ASSERT_EQ(access.options.headers.size(), 1u);
-  EXPECT_EQ(access.options.headers[0].value, "Bearer abc");
+  EXPECT_EQ(access.options.headers[0].second, "Bearer abc");
 }
 
 TEST_F(KubernetesAccessTest, KubeconfigHasATokenOrAClientCertificate) {
@@ -195,7 +195,7 @@ TEST_F(KubernetesAccessTest, KubeconfigHasATokenOrAClientCertificate) {
            R"("server":"https://k","insecure-skip-tls-verify":true)",
            absl::StrCat(R"("tokenFile":")", token, "\""))}));
   EXPECT_FALSE(other.options.verify);
-  EXPECT_EQ(other.options.headers[0].value, "Bearer abc");
+  EXPECT_EQ(other.options.headers[0].second, "Bearer abc");
 }
 
 TEST_F(KubernetesAccessTest, ErrorNamesTheFileAndShowsNoSecret) {
