@@ -28,10 +28,7 @@ absl::Status Run(const std::vector<std::string>& args) {
   cli::ChartOutput charts;
   charts.AddTo(flags, {"benchmark"});
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
-  if (flags.HelpWanted()) {
-    std::cout << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(std::cout)) return absl::OkStatus();
   if (!files.ok()) return files.status();
   if (files->size() != 1) {
     return absl::InvalidArgumentError("give one file, such as costs.json");
@@ -43,8 +40,7 @@ absl::Status Run(const std::vector<std::string>& args) {
       ParseBenchmarks(*text, name);
   if (!benchmarks.ok()) return benchmarks.status();
   std::cout << BenchmarkTable(*benchmarks);
-  return charts.wanted() ? charts.Write({BenchmarkChart(*benchmarks)}, flags)
-                         : absl::OkStatus();
+  return charts.Write({BenchmarkChart(*benchmarks)}, flags);
 }
 
 }  // namespace

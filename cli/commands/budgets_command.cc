@@ -190,10 +190,7 @@ int BudgetsCommand::Run(const Invocation& invocation) const {
   if (!urls.ok()) {
     return ExitCode(urls.status(), kBudgetsCommand, invocation.err);
   }
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return 0;
-  }
+  if (flags.ShowHelp(invocation.out)) return 0;
   if (urls->size() != 1) {
     return ExitCode(
         absl::InvalidArgumentError("give one URL, such as redis://10.0.0.5"),

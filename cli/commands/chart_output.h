@@ -6,7 +6,7 @@
 //   waiter::cli::ChartOutput output;
 //   output.AddTo(flags, {"schedule", "cumulative"});
 //   ...
-//   if (output.wanted()) status = output.Write(charts, flags);
+//   absl::Status status = output.Write(charts, flags);
 //
 // `--html` runs the program `waiter-page`, which contains the drawing library,
 // so that `waiter` stays small.
@@ -39,10 +39,10 @@ class ChartOutput {
   // Returns whether a flag asks for a file.
   bool wanted() const { return !vega_.empty() || !html_.empty(); }
 
-  // Writes the files. Returns kInvalidArgument if the chosen chart is not among
-  // `charts`, as it needs a flag that was not given, and kUnavailable if a file
-  // cannot be written or `waiter-page` is missing. `flags` must be the argument
-  // of `AddTo`; errors name flags by it.
+  // Writes the files that flags ask for. Returns kInvalidArgument if the chosen
+  // chart is not among `charts`, as it needs a flag that was not given, and
+  // kUnavailable if a file cannot be written or `waiter-page` is missing.
+  // `flags` must be the argument of `AddTo`; errors name flags by it.
   absl::Status Write(absl::Span<const charts::Chart> charts,
                      const Flags& flags) const;
 

@@ -537,10 +537,7 @@ absl::StatusOr<int> RunAction(const ActionForm& form,
   absl::StatusOr<std::vector<std::string>> words =
       flags.Parse(invocation.args, invocation.environment);
   if (!words.ok()) return words.status();
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return 0;
-  }
+  if (flags.ShowHelp(invocation.out)) return 0;
   if (absl::Status status = arguments.store.TakeStore(*words); !status.ok()) {
     return status;
   }

@@ -387,10 +387,7 @@ absl::Status DurableWork(const Invocation& invocation) {
       args.subspan(0, static_cast<size_t>(separator - args.begin())),
       environment);
   if (!words.ok()) return words.status();
-  if (flags.HelpWanted()) {
-    out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(out)) return absl::OkStatus();
   if (absl::Status status = arguments.store.TakeStore(*words); !status.ok()) {
     return status;
   }

@@ -178,10 +178,7 @@ int McpCommand::Run(const Invocation& invocation) const {
   const auto& [args, environment, out, err] = invocation;
   McpFlags mcp;
   absl::Status status = mcp.flags.ParseFlagsOnly(args, environment);
-  if (status.ok() && mcp.flags.HelpWanted()) {
-    out << mcp.flags.Help();
-    return 0;
-  }
+  if (status.ok() && mcp.flags.ShowHelp(out)) return 0;
   if (status.ok() && mcp.allowed.empty()) {
     status = absl::InvalidArgumentError(
         "--allow: say which targets a client may wait for, such as "

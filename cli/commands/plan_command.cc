@@ -226,10 +226,7 @@ absl::Status RunPlan(const Invocation& invocation) {
   Flags flags = MakeFlags(arguments);
   absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!parsed.ok()) return parsed;
   for (const std::string_view name : {std::string_view("late"), kPollCost}) {
     // A variable is not an error, as it may be meant for other command lines.

@@ -181,10 +181,7 @@ absl::Status RunReport(const Invocation& invocation) {
   Flags flags = MakeFlags(charts);
   const absl::StatusOr<std::vector<std::string>> files =
       flags.Parse(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!files.ok()) return files.status();
   if (files->size() != 1) {
     return absl::InvalidArgumentError(

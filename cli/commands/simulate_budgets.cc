@@ -230,10 +230,7 @@ absl::Status SimulateBudgetsCommand(const Invocation& invocation) {
   Flags flags = BudgetsFlags(arguments);
   absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!parsed.ok()) return parsed;
   sim::BudgetsOptions& options = arguments.options;
   options.network.deviation = options.network.mean / 5;
@@ -253,9 +250,7 @@ absl::Status SimulateBudgetsCommand(const Invocation& invocation) {
   } else {
     PrintTables(runs, options, invocation.out);
   }
-  return arguments.charts.wanted()
-             ? arguments.charts.Write({BudgetsChart(runs, options)}, flags)
-             : absl::OkStatus();
+  return arguments.charts.Write({BudgetsChart(runs, options)}, flags);
 }
 
 }  // namespace waiter::cli

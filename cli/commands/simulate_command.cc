@@ -100,10 +100,7 @@ absl::Status SimulateContention(const Invocation& invocation) {
   Flags flags = ContentionFlags(arguments);
   absl::Status status =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!status.ok()) return status;
 
   const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
@@ -116,9 +113,7 @@ absl::Status SimulateContention(const Invocation& invocation) {
         "%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
         TimeText(absl::Milliseconds(row.time_ms)), row.calls);
   }
-  return arguments.charts.wanted()
-             ? arguments.charts.Write({ContentionChart(*rows)}, flags)
-             : absl::OkStatus();
+  return arguments.charts.Write({ContentionChart(*rows)}, flags);
 }
 
 struct NamedRun {
@@ -205,10 +200,7 @@ absl::Status SimulateFleets(const Invocation& invocation) {
   Flags flags = FleetFlags(arguments);
   absl::Status status =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!status.ok()) return status;
   const absl::StatusOr<WaitOptions> policy = arguments.policy.Options(flags);
   if (!policy.ok()) return policy.status();
@@ -237,9 +229,7 @@ absl::Status SimulateFleets(const Invocation& invocation) {
     runs.push_back({name, *std::move(run)});
   }
   PrintRuns(runs, options.clients, invocation.out);
-  return arguments.charts.wanted()
-             ? arguments.charts.Write({FleetChart(runs)}, flags)
-             : absl::OkStatus();
+  return arguments.charts.Write({FleetChart(runs)}, flags);
 }
 
 absl::Status RunSimulate(const Invocation& invocation) {

@@ -244,10 +244,7 @@ absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   Flags flags = LearnedFlags(arguments);
   absl::Status parsed =
       flags.ParseFlagsOnly(invocation.args, invocation.environment);
-  if (flags.HelpWanted()) {
-    invocation.out << flags.Help();
-    return absl::OkStatus();
-  }
+  if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!parsed.ok()) return parsed;
   const sim::LearnedStudyOptions& options = arguments.options;
   const absl::StatusOr<std::vector<sim::LearnedRow>> rows =
@@ -260,10 +257,7 @@ absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   PrintChanges(*sim::CompareAfterChanges(options), invocation.out);
   PrintCrowds(*sim::CompareCrowds(options), invocation.out);
   PrintWorst(*sim::FindWorst(options), invocation.out);
-  return arguments.charts.wanted()
-             ? arguments.charts.Write({RulesChart(*rows), RegretChart(*rows)},
-                                      flags)
-             : absl::OkStatus();
+  return arguments.charts.Write({RulesChart(*rows), RegretChart(*rows)}, flags);
 }
 
 }  // namespace waiter::cli

@@ -453,10 +453,7 @@ int RunWait(WaitArguments::Kind kind, const Invocation& invocation) {
   if (absl::Status status = arguments.Parse(args, environment); !status.ok()) {
     return ExitCode(status, name, err);
   }
-  if (arguments.flags().HelpWanted()) {
-    out << arguments.flags().Help();
-    return WrittenExitCode(out, name, err);
-  }
+  if (arguments.flags().ShowHelp(out)) return WrittenExitCode(out, name, err);
   const absl::StatusOr<RunEnd> end = Wait(arguments, out, err);
   if (!end.ok()) return ExitCode(end.status(), name, err);
   if (end->reason == "interrupted") {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -461,6 +462,11 @@ std::string Flags::Help() const {
                           summary);
   }
   return help;
+}
+
+bool Flags::ShowHelp(std::ostream& out) const {
+  if (help_wanted_) out << Help();
+  return help_wanted_;
 }
 
 }  // namespace waiter::cli

@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -155,9 +156,9 @@ class Flags {
   // Returns the names of all flags, without dashes.
   std::vector<std::string> Names() const;
 
-  // Returns the help: usage, summary, notes and a line for each flag. If a
-  // topic was asked for, returns the flags of that topic.
-  std::string Help() const;
+  // Writes the help if it was asked for, and returns whether it was. The help
+  // is usage, summary, notes and a line for each flag, or the flags of a topic.
+  bool ShowHelp(std::ostream& out) const;
 
  private:
   enum class Source { kNone, kArgument, kVariable };
@@ -188,6 +189,7 @@ class Flags {
   };
 
   void Add(Flag flag);
+  std::string Help() const;
   absl::Status ReadHelp(const std::string& argument, std::string_view topic);
   Flag* Find(std::string_view name);
   const Flag* Find(std::string_view name) const;
