@@ -247,17 +247,15 @@ absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   if (flags.ShowHelp(invocation.out)) return absl::OkStatus();
   if (!parsed.ok()) return parsed;
   const sim::LearnedStudyOptions& options = arguments.options;
-  const absl::StatusOr<std::vector<sim::LearnedRow>> rows =
-      sim::CompareLearned(options);
-  if (!rows.ok()) return rows.status();
-  PrintRules(*rows, invocation.out);
-  PrintLearned(*rows, invocation.out);
-  PrintRegret(*rows, invocation.out);
-  PrintEqualLateness(*sim::CompareAtEqualLateness(options), invocation.out);
-  PrintChanges(*sim::CompareAfterChanges(options), invocation.out);
-  PrintCrowds(*sim::CompareCrowds(options), invocation.out);
-  PrintWorst(*sim::FindWorst(options), invocation.out);
-  return arguments.charts.Write({RulesChart(*rows), RegretChart(*rows)}, flags);
+  const std::vector<sim::LearnedRow> rows = sim::CompareLearned(options);
+  PrintRules(rows, invocation.out);
+  PrintLearned(rows, invocation.out);
+  PrintRegret(rows, invocation.out);
+  PrintEqualLateness(sim::CompareAtEqualLateness(options), invocation.out);
+  PrintChanges(sim::CompareAfterChanges(options), invocation.out);
+  PrintCrowds(sim::CompareCrowds(options), invocation.out);
+  PrintWorst(sim::FindWorst(options), invocation.out);
+  return arguments.charts.Write({RulesChart(rows), RegretChart(rows)}, flags);
 }
 
 }  // namespace waiter::cli

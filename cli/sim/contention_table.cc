@@ -12,9 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/sim/contention.h"
 #include "waiter/backoff.h"
@@ -65,12 +63,6 @@ void Fill(const Cell& cell, int runs) {
   cell.row->calls_deviation = calls.deviation();
 }
 
-absl::Status CheckAtLeastOne(const char* field, int value) {
-  if (value >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, "; it must be at least 1"));
-}
-
 }  // namespace
 
 std::vector<NamedBackoff> ArticleRules() {
@@ -99,12 +91,6 @@ std::vector<int> ArticleSizes() {
 
 absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
     const ContentionTableOptions& options) {
-  for (const absl::Status& status :
-       {CheckAtLeastOne("runs", options.runs),
-        CheckAtLeastOne("threads", options.threads)}) {
-    if (!status.ok()) return status;
-  }
-
   std::vector<ContentionRow> rows(options.sizes.size() * options.rules.size());
   std::vector<Cell> cells;
   SplitMix64 seeds(options.seed);

@@ -45,7 +45,8 @@ struct ContentionTableOptions {
   NetworkOptions network = {};
   uint64_t seed = 1;
 
-  // Number of threads, the calling one included. The rows do not depend on it.
+  // Number of threads, at least 1, the calling one included. The rows do not
+  // depend on it.
   int threads = 1;
 };
 
@@ -62,8 +63,7 @@ struct ContentionRow {
 };
 
 // Returns one row for each size and rule: first all rules of the first size, in
-// order. Returns the error of `Validate`, or kInvalidArgument that names the
-// field of `options`.
+// order. Returns the error of `ContentionModel::Make`.
 absl::StatusOr<std::vector<ContentionRow>> SimulateContentionTable(
     const ContentionTableOptions& options);
 

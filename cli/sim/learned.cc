@@ -19,9 +19,6 @@
 #include <vector>
 
 #include "absl/random/random.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "cli/sim/clairvoyant.h"
@@ -411,18 +408,7 @@ void SearchWorst(const KnownDurations& durations, int observations,
 
 }  // namespace
 
-absl::Status Validate(const LearnedStudyOptions& options) {
-  if (options.repetitions >= 1 && options.repetitions <= 10'000) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("repetitions is ", options.repetitions,
-                   "; it must be between 1 and 10000"));
-}
-
-absl::StatusOr<std::vector<LearnedRow>> CompareLearned(
-    const LearnedStudyOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+std::vector<LearnedRow> CompareLearned(const LearnedStudyOptions& options) {
   std::vector<LearnedRow> rows;
   for (const KnownDurations& durations : AllKnownDurations()) {
     rows.push_back(Compare(durations, options));
@@ -430,9 +416,8 @@ absl::StatusOr<std::vector<LearnedRow>> CompareLearned(
   return rows;
 }
 
-absl::StatusOr<std::vector<EqualLatenessRow>> CompareAtEqualLateness(
+std::vector<EqualLatenessRow> CompareAtEqualLateness(
     const LearnedStudyOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
   std::vector<EqualLatenessRow> rows;
   for (const KnownDurations& durations :
        {Lognormal(60, 0.6), Bimodal(5, 0.6, 300, 0.15)}) {
@@ -443,9 +428,7 @@ absl::StatusOr<std::vector<EqualLatenessRow>> CompareAtEqualLateness(
   return rows;
 }
 
-absl::StatusOr<std::vector<ChangeRow>> CompareAfterChanges(
-    const LearnedStudyOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+std::vector<ChangeRow> CompareAfterChanges(const LearnedStudyOptions& options) {
   std::vector<ChangeRow> rows;
   for (const Change& change : Changes()) {
     rows.push_back(CompareAfterChange(change, options));
@@ -453,9 +436,7 @@ absl::StatusOr<std::vector<ChangeRow>> CompareAfterChanges(
   return rows;
 }
 
-absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
-    const LearnedStudyOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+std::vector<CrowdRow> CompareCrowds(const LearnedStudyOptions& options) {
   std::vector<CrowdRow> rows;
   for (const KnownDurations& durations :
        {Lognormal(60, 0.6), ConstantDuration(60)}) {
@@ -475,9 +456,7 @@ absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
   return rows;
 }
 
-absl::StatusOr<std::vector<WorstRow>> FindWorst(
-    const LearnedStudyOptions& options) {
-  if (absl::Status status = Validate(options); !status.ok()) return status;
+std::vector<WorstRow> FindWorst(const LearnedStudyOptions& options) {
   std::vector<WorstRow> rows;
   for (const KnownDurations& durations :
        {Lognormal(60, 0.6), Bimodal(5, 0.6, 300, 0.15), Pareto(20, 1.5),

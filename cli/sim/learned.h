@@ -4,9 +4,9 @@
 // Study, on simulated time, of the savings of learned delays and of their cost
 // if they are wrong:
 //
-//   absl::StatusOr<std::vector<waiter::sim::LearnedRow>> rows =
+//   std::vector<waiter::sim::LearnedRow> rows =
 //       waiter::sim::CompareLearned({.repetitions = 6, .seed = 1});
-//   rows->front().learned.front().after.back();  // After 100 observations.
+//   rows.front().learned.front().after.back();  // After 100 observations.
 //
 // All waits are `WaitLoop`s with the options of the library, so they learn and
 // decide as in a program. Polls take no time. Costs are means over repetitions,
@@ -21,19 +21,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cli/sim/clairvoyant.h"
 
 namespace waiter::sim {
 
 struct LearnedStudyOptions {
-  int repetitions = 48;  // From 1 to 10,000.
+  int repetitions = 48;  // At least 1.
   uint64_t seed = 1;
 };
-
-// Returns OK, or kInvalidArgument with the field, its value and its range.
-absl::Status Validate(const LearnedStudyOptions& options);
 
 // Numbers of observations after which costs are measured.
 inline constexpr std::array<int, 5> kObservations = {5, 10, 20, 50, 100};
@@ -75,8 +70,7 @@ struct LearnedRow {
   // and both with a poll worth a second.
   std::vector<LearnedRuns> learned = {};
 };
-absl::StatusOr<std::vector<LearnedRow>> CompareLearned(
-    const LearnedStudyOptions& options);
+std::vector<LearnedRow> CompareLearned(const LearnedStudyOptions& options);
 
 // Polls after 20 observations, at the exchange rate that leads to the lateness
 // of the default backoff.
@@ -88,7 +82,7 @@ struct EqualLatenessRow {
   double polls = 0;
   double best_polls = 0;  // By the clairvoyant schedule.
 };
-absl::StatusOr<std::vector<EqualLatenessRow>> CompareAtEqualLateness(
+std::vector<EqualLatenessRow> CompareAtEqualLateness(
     const LearnedStudyOptions& options);
 
 // Costs of a model that does not know, or no longer knows, how long the
@@ -100,8 +94,7 @@ struct ChangeRow {
   double second_per_poll = 1;
   double second_per_poll_first = 1;
 };
-absl::StatusOr<std::vector<ChangeRow>> CompareAfterChanges(
-    const LearnedStudyOptions& options);
+std::vector<ChangeRow> CompareAfterChanges(const LearnedStudyOptions& options);
 
 // Clients that share a model of 50 durations and start at the same instant,
 // each waiting for its own operation.
@@ -114,8 +107,7 @@ struct CrowdRow {
   int64_t peak = 0;
   int64_t later_peak = 0;
 };
-absl::StatusOr<std::vector<CrowdRow>> CompareCrowds(
-    const LearnedStudyOptions& options);
+std::vector<CrowdRow> CompareCrowds(const LearnedStudyOptions& options);
 
 // The worst duration that a search finds: just after a poll whose next one
 // comes relatively late. An end long before the first poll that the schedule
@@ -129,8 +121,7 @@ struct WorstRow {
   double duration = 0;  // Seconds.
   int64_t tried = 0;    // Durations that were tried.
 };
-absl::StatusOr<std::vector<WorstRow>> FindWorst(
-    const LearnedStudyOptions& options);
+std::vector<WorstRow> FindWorst(const LearnedStudyOptions& options);
 
 }  // namespace waiter::sim
 

@@ -154,6 +154,7 @@ std::vector<std::pair<std::string, std::string>> Mistakes() {
       {"simulate contention --clients=10,,20",
        "'' must be a number of clients, at least 1"},
       {"simulate contention --clients=99999", "between 1 and 10000"},
+      {"simulate contention --runs=0", "--runs=0: it must be"},
       {"simulate contention --threads=0", "--threads=0: it must be"},
       {"plna --every=1s",
        "waiter: plna: neither a command nor a target; did you mean plan?"},

@@ -97,12 +97,6 @@ TEST(ContentionTest, ImpossibleOptionsAreNamed) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   }
   EXPECT_THAT(
-      std::string(SimulateContentionTable({.runs = 0}).status().message()),
-      HasSubstr("runs is 0"));
-  EXPECT_THAT(
-      std::string(SimulateContentionTable({.threads = 0}).status().message()),
-      HasSubstr("threads is 0"));
-  EXPECT_THAT(
       std::string(
           SimulateContentionTable({.sizes = {10, -1}}).status().message()),
       HasSubstr("clients is -1"));
