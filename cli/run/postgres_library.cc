@@ -3,7 +3,6 @@
 
 #include "cli/run/postgres_library.h"
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/text/find_symbol.h"
 #include "waiter/durable/postgres_store.h"
@@ -58,22 +57,15 @@ bool FindPostgresFunctions(void* library, PostgresLibrary& postgres) {
          FindSymbol(library, "PQlibVersion", postgres.libVersion);
 }
 
-absl::StatusOr<PostgresLibrary> OpenPostgres() {
+}  // namespace
+
+absl::StatusOr<const PostgresLibrary*> LoadPostgres() {
   return OpenLibrary(
       kPostgresFile, FindPostgresFunctions,
       "--store=postgres://HOST needs libpq.so.5, which is not installed here: "
       "install the package libpq5, or use --store=redis://HOST",
       "--store=postgres://HOST needs libpq 14 or newer, but the libpq.so.5 "
       "here is older: upgrade it, or use --store=redis://HOST");
-}
-
-}  // namespace
-
-absl::StatusOr<const PostgresLibrary*> LoadPostgres() {
-  static const auto* const postgres =
-      new absl::StatusOr<PostgresLibrary>(OpenPostgres());
-  if (!postgres->ok()) return postgres->status();
-  return &**postgres;
 }
 
 }  // namespace waiter::cli

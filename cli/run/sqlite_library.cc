@@ -3,7 +3,6 @@
 
 #include "cli/run/sqlite_library.h"
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/text/find_symbol.h"
 #include "waiter/durable/sqlite_store.h"
@@ -51,22 +50,15 @@ bool FindSqliteFunctions(void* library, SqliteLibrary& sqlite) {
          FindSymbol(library, "sqlite3_wal_hook", sqlite.wal_hook);
 }
 
-absl::StatusOr<SqliteLibrary> OpenSqlite() {
+}  // namespace
+
+absl::StatusOr<const SqliteLibrary*> LoadSqlite() {
   return OpenLibrary(
       kSqliteFile, FindSqliteFunctions,
       "--store=FILE needs libsqlite3.so.0, which is not installed here: "
       "install the package libsqlite3-0, or use --store=postgres://HOST",
       "--store=FILE needs SQLite 3.25 or newer, but the libsqlite3.so.0 here "
       "is older: upgrade it, or use --store=redis://HOST");
-}
-
-}  // namespace
-
-absl::StatusOr<const SqliteLibrary*> LoadSqlite() {
-  static const auto* const sqlite =
-      new absl::StatusOr<SqliteLibrary>(OpenSqlite());
-  if (!sqlite->ok()) return sqlite->status();
-  return &**sqlite;
 }
 
 }  // namespace waiter::cli

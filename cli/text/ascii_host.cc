@@ -40,9 +40,9 @@ absl::StatusOr<std::string> AsciiHost(std::string_view host) {
   constexpr std::string_view kMissing =
       "a non-ASCII host needs libidn2.so.0, which is not installed here: "
       "install the package libidn2-0, or write the host in its xn-- form";
-  static const auto* const idn = new absl::StatusOr<Idn>(
-      OpenLibrary<Idn>("libidn2.so.0", FindAll, kMissing, kMissing));
-  if (!idn->ok()) return idn->status();
+  const absl::StatusOr<const Idn*> idn =
+      OpenLibrary("libidn2.so.0", FindAll, kMissing, kMissing);
+  if (!idn.ok()) return idn.status();
   constexpr int kNfcInputNonTransitional = 1 | 8;
   const std::string name(host);
   uint8_t* ascii = nullptr;

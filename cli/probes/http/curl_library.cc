@@ -7,7 +7,6 @@
 
 #include <curl/curl.h>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/text/find_symbol.h"
 
@@ -44,7 +43,9 @@ bool FindCurlAndStart(void* library, CurlLibrary& curl) {
   return FindCurl(library, curl) && curl.global_init(CURL_GLOBAL_DEFAULT) == 0;
 }
 
-absl::StatusOr<CurlLibrary> OpenCurl() {
+}  // namespace
+
+absl::StatusOr<const CurlLibrary*> LoadCurl() {
   // The name of its ABI since 2006.
   return OpenLibrary(
       "libcurl.so.4", FindCurlAndStart,
@@ -53,14 +54,6 @@ absl::StatusOr<CurlLibrary> OpenCurl() {
       "URL'",
       "http targets need libcurl 7.62 or newer, but the libcurl.so.4 here is "
       "older: upgrade it, or use exec:'curl -fsS URL'");
-}
-
-}  // namespace
-
-absl::StatusOr<const CurlLibrary*> LoadCurl() {
-  static const auto* const curl = new absl::StatusOr<CurlLibrary>(OpenCurl());
-  if (!curl->ok()) return curl->status();
-  return &**curl;
 }
 
 }  // namespace waiter::cli

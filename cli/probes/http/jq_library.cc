@@ -7,7 +7,6 @@
 
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/text/find_symbol.h"
 
@@ -29,19 +28,13 @@ bool FindJq(void* library, JqLibrary& jq) {
          FindSymbol(library, "jv_string_value", jq.string_value);
 }
 
-absl::StatusOr<JqLibrary> OpenJq() {
+}  // namespace
+
+absl::StatusOr<const JqLibrary*> LoadJq() {
   constexpr std::string_view kMissing =
       "this expression needs libjq.so.1, which is not installed here: "
       "install the package libjq1, or write it as .PATH == VALUE";
   return OpenLibrary("libjq.so.1", FindJq, kMissing, kMissing);
-}
-
-}  // namespace
-
-absl::StatusOr<const JqLibrary*> LoadJq() {
-  static const auto* const jq = new absl::StatusOr<JqLibrary>(OpenJq());
-  if (!jq->ok()) return jq->status();
-  return &**jq;
 }
 
 }  // namespace waiter::cli

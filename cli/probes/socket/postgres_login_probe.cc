@@ -213,9 +213,9 @@ absl::StatusOr<std::unique_ptr<Probe>> MakePostgresLogin(
   constexpr std::string_view kMissing =
       "--login of PostgreSQL needs libpq.so.5, which is not installed here: "
       "install the package libpq5";
-  static const auto* const pq = new absl::StatusOr<Pq>(
-      OpenLibrary<Pq>("libpq.so.5", FindPq, kMissing, kMissing));
-  if (!pq->ok()) return pq->status();
+  const absl::StatusOr<const Pq*> pq =
+      OpenLibrary("libpq.so.5", FindPq, kMissing, kMissing);
+  if (!pq.ok()) return pq.status();
   std::vector<std::string> ignored;
   PostgresLogin login = {.options = OptionsOf(server, **pq, ignored),
                          .table = std::string(server.Option("table"))};
