@@ -25,6 +25,7 @@
 #include "cli/commands/subcommand.h"
 #include "cli/flags/flags.h"
 #include "cli/sim/budgets.h"
+#include "cli/sim/network.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
 
@@ -104,8 +105,9 @@ void PrintTables(absl::Span<const LimitersRun> runs,
     const auto polls = static_cast<double>(run.total.polls);
     out << absl::StrFormat(
         "%-18s %8.1f %8d %8.1f %% %6.1f %% %9.3f %13.1f\n", limiters,
-        polls / seconds, run.peak_polls(), 100 * run.total.throttled_share(),
-        100 * run.total.used, run.total.fairness, run.store_calls_per_second);
+        polls / seconds, sim::PeakPolls(run.seconds),
+        100 * run.total.throttled_share(), 100 * run.total.used,
+        run.total.fairness, run.store_calls_per_second);
   }
 
   out << absl::StrFormat("\n%-20s", "used, throttled (%)");
@@ -165,7 +167,7 @@ std::string BudgetsJson(absl::Span<const LimitersRun> runs,
     }
     std::vector<int64_t> polls;
     std::vector<int64_t> throttled;
-    for (const sim::BudgetsSecond& second : run.seconds) {
+    for (const sim::PollCounts& second : run.seconds) {
       polls.push_back(second.polls);
       throttled.push_back(second.throttled);
     }
@@ -174,7 +176,7 @@ std::string BudgetsJson(absl::Span<const LimitersRun> runs,
     all["limiters"].push_back(
         {{"limiters", limiters},
          {"total", std::move(total)},
-         {"peak_polls", run.peak_polls()},
+         {"peak_polls", sim::PeakPolls(run.seconds)},
          {"store_calls_per_second", JsonNumber(run.store_calls_per_second)},
          {"phases", std::move(phases)},
          {"polls", polls},

@@ -30,6 +30,7 @@
 #include "cli/sim/contention_table.h"
 #include "cli/sim/duration_distribution.h"
 #include "cli/sim/fleet.h"
+#include "cli/sim/network.h"
 #include "cli/text/time_text.h"
 #include "waiter/backoff.h"
 #include "waiter/options.h"
@@ -143,12 +144,12 @@ void PrintRuns(absl::Span<const NamedRun> runs, int clients,
                          "client", "of all", "10 s on", "60 s on", "throttled",
                          "median", "95 %", "up");
   for (const auto& [name, run] : runs) {
-    out << absl::StrFormat("%-14s %9.1f %6d %7d %7d %8.1f %% %9s %10s %7d\n",
-                           name, static_cast<double>(run.polls) / clients,
-                           run.peak_polls(), run.peak_polls(10),
-                           run.peak_polls(60), 100 * run.throttled_share(),
-                           TimeText(run.DetectionDelay(0.5)),
-                           TimeText(run.DetectionDelay(0.95)), run.gave_up);
+    out << absl::StrFormat(
+        "%-14s %9.1f %6d %7d %7d %8.1f %% %9s %10s %7d\n", name,
+        static_cast<double>(run.polls) / clients, sim::PeakPolls(run.seconds),
+        sim::PeakPolls(run.seconds, 10), sim::PeakPolls(run.seconds, 60),
+        100 * run.throttled_share(), TimeText(run.DetectionDelay(0.5)),
+        TimeText(run.DetectionDelay(0.95)), run.gave_up);
   }
 }
 

@@ -125,28 +125,6 @@ absl::Status CheckEvents(const BudgetsOptions& options) {
   return absl::OkStatus();
 }
 
-// A token bucket.
-class Api {
- public:
-  Api(double rate, double burst) : rate_(rate), burst_(burst), tokens_(burst) {}
-
-  // Returns whether a poll passes. `now` must not step back.
-  bool Takes(nanoseconds now) {
-    const double seconds = std::chrono::duration<double>(now - last_).count();
-    tokens_ = std::min(burst_, tokens_ + rate_ * seconds);
-    last_ = now;
-    if (tokens_ < 1) return false;
-    tokens_ -= 1;
-    return true;
-  }
-
- private:
-  double rate_;
-  double burst_;
-  double tokens_;
-  nanoseconds last_{};
-};
-
 double JainIndex(const std::vector<double>& values) {
   double sum = 0;
   double squares = 0;
@@ -216,7 +194,7 @@ class Simulation {
   const Limiting limiting_;
   SplitMix64 gen_;
   NetworkDelay network_;
-  Api api_;
+  TokenBucket api_;
   // Outlives the limiters, which use it when they leave.
   VirtualClock clock_;
   const std::shared_ptr<BudgetBook> book_ = std::make_shared<BudgetBook>();
@@ -413,15 +391,10 @@ void Simulation::Follow(Wait& wait, NextStep step) {
 
 void Simulation::OnArrival(const std::weak_ptr<Wait>& wait, size_t process) {
   const nanoseconds now = absl::ToChronoNanoseconds(clock_.Elapsed());
-  const bool passes = api_.Takes(now);
+  const bool passes = api_.Take(now);
   const auto second = static_cast<size_t>(now / std::chrono::seconds(1));
-  const int64_t throttled = passes ? 0 : 1;
-  if (second < run_.seconds.size()) {
-    ++run_.seconds[second].polls;
-    run_.seconds[second].throttled += throttled;
-  }
-  ++phase_.polls;
-  phase_.throttled += throttled;
+  if (second < run_.seconds.size()) run_.seconds[second].Add(!passes);
+  phase_.Add(!passes);
   if (passes) ++processes_[process].served;
 
   CallAfter(network_.Draw(gen_), [this, wait, passes] {
@@ -532,20 +505,6 @@ absl::Status Validate(const BudgetsOptions& options) {
     return status;
   }
   return CheckEvents(options);
-}
-
-double BudgetsPart::throttled_share() const {
-  return polls == 0
-             ? 0
-             : static_cast<double>(throttled) / static_cast<double>(polls);
-}
-
-int64_t BudgetsRun::peak_polls() const {
-  int64_t peak = 0;
-  for (const BudgetsSecond& second : seconds) {
-    peak = std::max(peak, second.polls);
-  }
-  return peak;
 }
 
 absl::StatusOr<BudgetsRun> SimulateBudgets(const BudgetsOptions& options,

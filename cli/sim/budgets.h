@@ -105,12 +105,9 @@ std::vector<BudgetEvent> DefaultBudgetEvents(const BudgetsOptions& options);
 absl::Status Validate(const BudgetsOptions& options);
 
 // The outcome of the polls of some time.
-struct BudgetsPart {
+struct BudgetsPart : PollCounts {
   absl::Duration begin = {};
   absl::Duration end = {};
-  int64_t polls = 0;  // Polls that reached the API in this time.
-  int64_t throttled = 0;
-  double throttled_share() const;
   // Polls that were not throttled, as a share of the polls that the rate
   // allows. With the burst it may be above 1.
   double used = 0;
@@ -120,25 +117,16 @@ struct BudgetsPart {
   double fairness = 0;
 };
 
-// Numbers of polls that reached the API within one second of the run.
-struct BudgetsSecond {
-  int64_t polls = 0;
-  int64_t throttled = 0;
-};
-
 struct BudgetsRun {
   // The whole run. Its fairness is the mean of the phases, by their time.
   BudgetsPart total;
   // From the start to the first event, from event to event, and to the end.
   // Events at the same time begin one phase.
   std::vector<BudgetsPart> phases;
-  std::vector<BudgetsSecond> seconds;
+  std::vector<PollCounts> seconds;
 
   // Requests to the store, including failed ones.
   double store_calls_per_second = 0;
-
-  // Returns the most polls in one second.
-  int64_t peak_polls() const;
 };
 
 // Plays one run. Equal options and seeds give equal runs. Returns the error of

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,27 +44,16 @@ bool Never() { return false; }
 class Server {
  public:
   explicit Server(const ServerLimit& limit)
-      : rate_(limit.polls_per_second),
-        capacity_(std::max(1.0, rate_)),
-        tokens_(capacity_),
+      : bucket_(limit.polls_per_second, std::max(1.0, limit.polls_per_second)),
         throttled_(Throttled("", limit.retry_after)) {}
 
   Poll<> Answer(nanoseconds now, bool ready) {
-    if (std::isfinite(rate_)) {
-      const double seconds = std::chrono::duration<double>(now - last_).count();
-      tokens_ = std::min(capacity_, tokens_ + rate_ * seconds);
-      last_ = now;
-      if (tokens_ < 1) return throttled_;
-      tokens_ -= 1;
-    }
+    if (!bucket_.Take(now)) return throttled_;
     return ready ? PollStatus::kSuccess : PollStatus::kNotReady;
   }
 
  private:
-  double rate_;
-  double capacity_;
-  double tokens_;
-  nanoseconds last_{};
+  TokenBucket bucket_;
   Poll<> throttled_;
 };
 
@@ -208,20 +196,6 @@ absl::Status Validate(const FleetOptions& options) {
   return CheckPolicy(options);
 }
 
-double FleetRun::throttled_share() const {
-  return polls == 0
-             ? 0
-             : static_cast<double>(throttled) / static_cast<double>(polls);
-}
-
-int64_t FleetRun::peak_polls(int64_t first) const {
-  int64_t peak = 0;
-  for (auto i = static_cast<size_t>(first); i < seconds.size(); ++i) {
-    peak = std::max(peak, seconds[i].polls);
-  }
-  return peak;
-}
-
 absl::Duration FleetRun::DetectionDelay(double quantile) const {
   if (detection_delays.empty()) return absl::InfiniteDuration();
   return Quantile(detection_delays, quantile);
@@ -268,12 +242,9 @@ absl::StatusOr<FleetRun> SimulateFleet(const FleetOptions& options,
     const Poll<> found = server.Answer(now, client.IsReady(now));
     const auto second = static_cast<size_t>(now / std::chrono::seconds(1));
     if (second >= run.seconds.size()) run.seconds.resize(second + 1);
-    ++run.polls;
-    ++run.seconds[second].polls;
-    if (found.status() == PollStatus::kThrottled) {
-      ++run.throttled;
-      ++run.seconds[second].throttled;
-    }
+    const bool is_throttled = found.status() == PollStatus::kThrottled;
+    run.Add(is_throttled);
+    run.seconds[second].Add(is_throttled);
 
     const nanoseconds answered = now + network.Draw(gen);
     if (const auto next_poll = client.OnPoll(answered, found)) {

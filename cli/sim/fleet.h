@@ -9,7 +9,7 @@
 //        .policy = {.timeout = absl::Minutes(10)},
 //        .server = {.polls_per_second = 100}},
 //       /*seed=*/42);
-//   run->peak_polls();           // in one second
+//   PeakPolls(run->seconds);     // in one second
 //   run->throttled_share();
 //   run->DetectionDelay(0.95);   // from ready to detected
 //
@@ -72,23 +72,10 @@ struct FleetOptions {
 // Returns OK, or kInvalidArgument with the field, its value and its range.
 absl::Status Validate(const FleetOptions& options);
 
-// Numbers of polls that reached the server within one second of the run.
-struct FleetSecond {
-  int64_t polls = 0;  // With the ones that were throttled.
-  int64_t throttled = 0;
-};
-
-// Result of one run.
-struct FleetRun {
+// Result of one run, with the polls of all of it.
+struct FleetRun : PollCounts {
   // Seconds of the run, from 0 to the last poll.
-  std::vector<FleetSecond> seconds;
-
-  int64_t polls = 0;
-  int64_t throttled = 0;
-  double throttled_share() const;
-
-  // Returns the most polls in one second, from second `first` on.
-  int64_t peak_polls(int64_t first = 0) const;
+  std::vector<PollCounts> seconds;
 
   // Times from ready to the end of the wait, of the clients whose wait found
   // success, sorted. If the operation was ready before the client's start, the

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "cli/sim/network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -62,7 +63,7 @@ TEST(BudgetsTest, WholeRateForEachIsThrottledAndPartsLieIdle) {
   const BudgetsOptions options = TwoMinutes("none");
   const BudgetsRun whole = Play(options, Limiting::kWhole);
   EXPECT_GE(whole.total.throttled_share(), 0.3);
-  EXPECT_GE(whole.peak_polls(), 300);
+  EXPECT_GE(PeakPolls(whole.seconds), 300);
 
   // 40 of 100 processes have waits.
   const BudgetsRun part = Play(options, Limiting::kPart);
@@ -137,7 +138,7 @@ TEST(BudgetsTest, PhasesAndSecondsAddUpToTheWhole) {
   EXPECT_EQ(end, options.duration);
   EXPECT_EQ(polls, run.total.polls);
   EXPECT_EQ(throttled, run.total.throttled);
-  for (const BudgetsSecond& second : run.seconds) {
+  for (const PollCounts& second : run.seconds) {
     polls -= second.polls;
     throttled -= second.throttled;
   }

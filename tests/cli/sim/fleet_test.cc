@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cli/sim/duration_distribution.h"
+#include "cli/sim/network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
@@ -49,7 +50,7 @@ FleetOptions Fleet(int clients, WaitOptions policy,
 
 std::vector<int64_t> PollsBySecond(const FleetRun& run) {
   std::vector<int64_t> polls;
-  for (const FleetSecond& second : run.seconds) polls.push_back(second.polls);
+  for (const PollCounts& second : run.seconds) polls.push_back(second.polls);
   return polls;
 }
 
@@ -146,11 +147,11 @@ TEST(FleetTest, JitterSpreadsAFleetThatStartsTogether) {
   // Ready before the deadline, at which all polls coincide with any jitter.
   const DurationDistribution ready =
       DurationDistribution::Constant(absl::Minutes(4));
-  const int64_t together =
-      SimulateFleet(Fleet(500, policy, ready), /*seed=*/1)->peak_polls(60);
+  const int64_t together = PeakPolls(
+      SimulateFleet(Fleet(500, policy, ready), /*seed=*/1)->seconds, 60);
   policy.backoff.jitter = Jitter::Full();
-  const int64_t spread =
-      SimulateFleet(Fleet(500, policy, ready), /*seed=*/1)->peak_polls(60);
+  const int64_t spread = PeakPolls(
+      SimulateFleet(Fleet(500, policy, ready), /*seed=*/1)->seconds, 60);
 
   EXPECT_EQ(together, 500);
   EXPECT_LT(spread, 100);
@@ -160,11 +161,13 @@ TEST(FleetTest, DefaultSpreadsAFleetWithinHalfAMinute) {
   const DurationDistribution ready =
       DurationDistribution::Constant(absl::Minutes(4));
   const auto peak = [&](const BackoffOptions& backoff) {
-    return SimulateFleet(
-               Fleet(500, {.timeout = absl::Minutes(5), .backoff = backoff},
-                     ready),
-               /*seed=*/1)
-        ->peak_polls(30);
+    return PeakPolls(
+        SimulateFleet(
+            Fleet(500, {.timeout = absl::Minutes(5), .backoff = backoff},
+                  ready),
+            /*seed=*/1)
+            ->seconds,
+        30);
   };
 
   // An even spread has 500 polls in 6.2 s, which is 81 in each second.
