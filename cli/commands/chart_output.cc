@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +31,7 @@
 #include "absl/types/span.h"
 #include "cli/charts/chart.h"
 #include "cli/flags/flags.h"
+#include "cli/text/files.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
 
@@ -86,16 +86,6 @@ absl::Status CheckPageProgram() {
   return absl::InvalidArgumentError(
       "the program waiter-page, which makes pages, is neither next to waiter "
       "nor in PATH; build it with tools/page of Waiter's source");
-}
-
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 // Runs the page program with `input` on its standard input and `file` as its

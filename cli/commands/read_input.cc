@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cli/text/read_file.h"
+#include "cli/text/files.h"
 
 namespace waiter::cli {
 namespace {

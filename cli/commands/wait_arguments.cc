@@ -30,7 +30,7 @@
 #include "cli/probes/schemes/parse_target.h"
 #include "cli/probes/schemes/schemes.h"
 #include "cli/probes/target.h"
-#include "cli/text/read_file.h"
+#include "cli/text/files.h"
 #include "waiter/interop/http.h"
 
 namespace waiter::cli {

@@ -28,7 +28,7 @@
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/json_expression.h"
 #include "cli/text/duration_text.h"
-#include "cli/text/read_file.h"
+#include "cli/text/files.h"
 #include "cli/text/text_regex.h"
 
 namespace waiter::cli {

@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/loop/unique_fd.h"
+#include "cli/text/files.h"
 #include "cli/text/json.h"
 #include "nlohmann/json.hpp"
 #include "waiter/token.h"
@@ -64,30 +65,6 @@ absl::StatusOr<SavedTarget> ParseTarget(const nlohmann::json& json) {
     }
   }
   return target;
-}
-
-// Reads all of the file. An error of the system is its number.
-absl::StatusOr<std::string> ReadAll(int fd) {
-  std::string contents;
-  std::string buffer(size_t{64} << 10U, '\0');
-  for (;;) {
-    const ssize_t size = read(fd, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return absl::UnknownError(ErrorText(errno));
-    if (size == 0) return contents;
-    contents.append(buffer, 0, static_cast<size_t>(size));
-    if (contents.size() > kMostBytes) return Invalid("it is too long");
-  }
-}
-
-bool WriteAll(int fd, std::string_view contents) {
-  while (!contents.empty()) {
-    const ssize_t size = write(fd, contents.data(), contents.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return false;
-    contents.remove_prefix(static_cast<size_t>(size));
-  }
-  return true;
 }
 
 }  // namespace
@@ -159,16 +136,14 @@ absl::StatusOr<SavedRun> ParseSavedRun(std::string_view contents) {
 
 absl::StatusOr<SavedRun> StateFile::Read(
     const std::vector<std::string>& targets) const {
-  const UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) {
-    if (errno != ENOENT) return Error(ErrorText(errno));
+  const absl::StatusOr<std::string> contents = ReadFile(path_, kMostBytes);
+  if (absl::IsNotFound(contents.status())) {
     SavedRun run;
     for (const std::string& text : targets) {
       run.targets.push_back({.text = text});
     }
     return run;
   }
-  const absl::StatusOr<std::string> contents = ReadAll(fd.get());
   if (!contents.ok()) return Error(std::string(contents.status().message()));
   absl::StatusOr<SavedRun> run = ParseSavedRun(*contents);
   if (!run.ok()) return Error(std::string(run.status().message()));

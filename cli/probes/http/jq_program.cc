@@ -35,6 +35,7 @@
 #include "absl/time/time.h"
 #include "cli/loop/unique_fd.h"
 #include "cli/probes/http/jq_library.h"
+#include "cli/text/files.h"
 #include "waiter/clock.h"
 
 namespace waiter::cli {
@@ -118,13 +119,8 @@ void LimitChild() {
 }
 
 void WriteLine(int fd, char kind, std::string_view text) {
-  const std::string line = absl::StrCat(std::string_view(&kind, 1), text, "\n");
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t written = write(fd, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) _exit(1);
-    rest.remove_prefix(static_cast<size_t>(written));
+  if (!WriteAll(fd, absl::StrCat(std::string_view(&kind, 1), text, "\n"))) {
+    _exit(1);
   }
 }
 

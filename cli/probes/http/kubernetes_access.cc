@@ -18,8 +18,8 @@
 #include "cli/probes/host_port.h"
 #include "cli/probes/http/http_options.h"
 #include "cli/probes/http/kubernetes_object.h"
+#include "cli/text/files.h"
 #include "cli/text/json.h"
-#include "cli/text/read_file.h"
 #include "nlohmann/json.hpp"
 
 namespace waiter::cli {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/text/read_file.h"
+#include "cli/text/files.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-namespace waiter::cli::read_file_test {
+namespace waiter::cli::files_test {
 namespace {
 
 constexpr size_t kMebibyte = size_t{1} << 20;
@@ -63,4 +63,4 @@ TEST(ReadFileTest, ReasonIsThatOfTheSystem) {
 }
 
 }  // namespace
-}  // namespace waiter::cli::read_file_test
+}  // namespace waiter::cli::files_test

@@ -1,7 +1,7 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/text/read_file.h"
+#include "cli/text/files.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
@@ -33,6 +34,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most,
                                      absl::Duration patience) {
   // Without O_NONBLOCK, opening a pipe waits for a writer.
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    return absl::NotFoundError(SystemError(errno).message());
+  }
   if (file < 0) return SystemError(errno);
   const absl::Cleanup close_file = [file] { close(file); };
   std::string text;
@@ -60,6 +64,16 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t most) {
   absl::StatusOr<std::string> text = ReadFile(path, most);
   if (text.ok() && absl::StartsWith(*text, "\xef\xbb\xbf")) text->erase(0, 3);
   return text;
+}
+
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace waiter::cli
