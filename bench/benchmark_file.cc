@@ -43,11 +43,6 @@ std::optional<double> NanosecondsPer(std::string_view unit) {
   return std::nullopt;
 }
 
-bool IsTrue(const nlohmann::json& row, std::string_view name) {
-  const nlohmann::json* const value = cli::FindMember(row, name);
-  return value != nullptr && *value == true;
-}
-
 // Returns the time of a row. Errors do not contain the name of the file.
 absl::StatusOr<double> TimeOf(const nlohmann::json& row,
                               std::string_view name) {
@@ -97,7 +92,7 @@ absl::Status AddRow(const nlohmann::json& row, size_t index,
   const std::string* name = cli::FindString(row, "run_name");
   if (name == nullptr) name = cli::FindString(row, "name");
   if (name == nullptr || name->empty()) return fail("", "it has no name");
-  if (IsTrue(row, "error_occurred") || IsTrue(row, "skipped")) {
+  if (cli::IsTrue(row, "error_occurred") || cli::IsTrue(row, "skipped")) {
     return absl::OkStatus();
   }
   const std::string* const aggregate = cli::FindString(row, "aggregate_name");

@@ -186,6 +186,11 @@ std::string_view TextOf(const json& object, std::string_view name) {
   return *text;
 }
 
+bool IsTrue(const json& object, std::string_view name) {
+  const json* const member = FindMember(object, name);
+  return member != nullptr && *member == true;
+}
+
 std::optional<double> FindNumber(const json& object, std::string_view name) {
   const json* const member = FindMember(object, name);
   return member == nullptr ? std::nullopt : NumberOf(*member);

@@ -43,6 +43,9 @@ const std::string* FindString(const nlohmann::json& object,
 // Returns the text of such a member, which is empty unless it is a string.
 std::string_view TextOf(const nlohmann::json& object, std::string_view name);
 
+// Returns whether `object` has such a member, which is true.
+bool IsTrue(const nlohmann::json& object, std::string_view name);
+
 // Returns such a member if it is a number.
 std::optional<double> FindNumber(const nlohmann::json& object,
                                  std::string_view name);

@@ -43,11 +43,6 @@ absl::Status InvalidDockerHost(std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("DOCKER_HOST: ", why));
 }
 
-bool IsTrue(const nlohmann::json& object, std::string_view name) {
-  const nlohmann::json* const found = FindMember(object, name);
-  return found != nullptr && *found == nlohmann::json(true);
-}
-
 // Returns the last line with text, without blanks at its ends.
 std::string_view LastLine(std::string_view text) {
   text = absl::StripAsciiWhitespace(text);

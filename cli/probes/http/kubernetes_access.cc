@@ -122,9 +122,7 @@ absl::Status ReadCluster(const Config& config, const nlohmann::json& cluster,
     if (FindMember(cluster, name) == nullptr) continue;
     return InvalidAt(config.path, absl::StrCat(name, " is not supported"));
   }
-  const nlohmann::json* const skip =
-      FindMember(cluster, "insecure-skip-tls-verify");
-  access.options.verify = skip == nullptr || *skip != nlohmann::json(true);
+  access.options.verify = !IsTrue(cluster, "insecure-skip-tls-verify");
   absl::StatusOr<std::string> ca =
       config.DataOf(cluster, "certificate-authority");
   if (!ca.ok()) return ca.status();

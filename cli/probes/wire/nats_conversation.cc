@@ -33,11 +33,6 @@ constexpr size_t kLongestNatsLine = 32'768;
 constexpr std::array<std::string_view, 5> kNatsWords = {"INFO ", "+OK", "-ERR",
                                                         "PING", "PONG"};
 
-bool IsSet(const nlohmann::json& info, std::string_view name) {
-  const nlohmann::json* const member = FindMember(info, name);
-  return member != nullptr && *member == true;
-}
-
 // Messages are in
 // https://docs.nats.io/reference/reference-protocols/nats-protocol#ok-err
 Finding FromNatsError(std::string_view text) {
@@ -114,13 +109,13 @@ class NatsConversation : public Conversation {
     if (const std::string* const version = FindString(*info, "version")) {
       version_ = absl::StrCat(" ", Excerpt(*version));
     }
-    if (IsSet(*info, "ldm")) {
+    if (IsTrue(*info, "ldm")) {
       return {.finding = Finding{.detail = absl::StrCat(
                                      "NATS", version_,
                                      " sends its clients away (lame duck)")}};
     }
     for (const std::string_view needed : {"tls_required", "auth_required"}) {
-      if (IsSet(*info, needed)) {
+      if (IsTrue(*info, needed)) {
         return {.finding =
                     Finding{.status = PollStatus::kSuccess,
                             .detail = Answers(absl::StrCat(": ", needed))}};
