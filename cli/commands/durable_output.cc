@@ -121,7 +121,7 @@ std::string DurableJson(const DurableStatus& status) {
     const DurableResult& result = *status.result;
     row["result"] = std::string(StopReasonName(result.reason));
     row["detail"] = ResultDetail(result);
-    row["elapsed_ms"] = JsonNumber(absl::ToDoubleMilliseconds(result.elapsed));
+    row["elapsed_ms"] = JsonMilliseconds(result.elapsed);
     row["idempotency_key"] = result.idempotency_key;
   }
   return JsonText(row);
@@ -156,19 +156,18 @@ std::string DurableLookJson(const DurableLook& look) {
   for (const auto& [counter, count] : stats.counters) {
     counters[counter] = count;
   }
-  return JsonText(
-      {{"name", look.name},
-       {"pending", stats.pending},
-       {"overdue", stats.overdue},
-       {"oldest_ms", JsonNumber(absl::ToDoubleMilliseconds(stats.oldest))},
-       {"undelivered", stats.undelivered},
-       {"kept", stats.kept},
-       {"workers", look.workers},
-       {"polls", stats.polls},
-       {"polls_per_s", look.polls_per_second.has_value()
-                           ? JsonNumber(*look.polls_per_second)
-                           : Json()},
-       {"counters", std::move(counters)}});
+  return JsonText({{"name", look.name},
+                   {"pending", stats.pending},
+                   {"overdue", stats.overdue},
+                   {"oldest_ms", JsonMilliseconds(stats.oldest)},
+                   {"undelivered", stats.undelivered},
+                   {"kept", stats.kept},
+                   {"workers", look.workers},
+                   {"polls", stats.polls},
+                   {"polls_per_s", look.polls_per_second.has_value()
+                                       ? JsonNumber(*look.polls_per_second)
+                                       : Json()},
+                   {"counters", std::move(counters)}});
 }
 
 std::string DurableAddedJson(std::string_view name, int64_t added,

@@ -64,7 +64,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
     Json event = {
         {"attempt", poll.attempt}, {"class", status}, {"detail", detail}};
     if (!decision.ended.has_value()) {
-      event["next_ms"] = JsonNumber(absl::ToDoubleMilliseconds(decision.delay));
+      event["next_ms"] = JsonMilliseconds(decision.delay);
     }
     WriteJson(poll.wait, "poll", std::move(event));
   }
@@ -95,8 +95,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
     WriteJson(wait, "end",
               {{"reason", reason},
                {"attempts", report.attempts},
-               {"elapsed_ms",
-                JsonNumber(absl::ToDoubleMilliseconds(report.elapsed))}});
+               {"elapsed_ms", JsonMilliseconds(report.elapsed)}});
   }
 
  private:

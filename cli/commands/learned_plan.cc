@@ -254,12 +254,13 @@ std::string LearnedPlanJson(const LearnedPlan& plan) {
   nlohmann::ordered_json quantiles = nlohmann::ordered_json::array();
   for (const double share : kShares) {
     quantiles.push_back(
-        {{"share", share}, {"ms", Milliseconds(TimeAt(plan.schedule, share))}});
+        {{"share", share},
+         {"ms", JsonMilliseconds(TimeAt(plan.schedule, share))}});
   }
   nlohmann::ordered_json polls = nlohmann::ordered_json::array();
   if (!plan.schedule.polls.empty()) polls.push_back(0);
   for (const absl::Duration time : plan.schedule.polls) {
-    polls.push_back(Milliseconds(time));
+    polls.push_back(JsonMilliseconds(time));
   }
   const nlohmann::ordered_json json = {
       {"v", 1},

@@ -46,20 +46,20 @@ std::string TradeOffText(const std::vector<sim::TradeOff>& points) {
 
 nlohmann::ordered_json PollRow(const sim::PlannedPoll& poll) {
   return {{"attempt", poll.attempt},
-          {"shortest_delay_ms", Milliseconds(poll.shortest_delay)},
-          {"longest_delay_ms", Milliseconds(poll.longest_delay)},
-          {"p5_ms", Milliseconds(poll.p5)},
-          {"p50_ms", Milliseconds(poll.p50)},
-          {"p95_ms", Milliseconds(poll.p95)},
+          {"shortest_delay_ms", JsonMilliseconds(poll.shortest_delay)},
+          {"longest_delay_ms", JsonMilliseconds(poll.longest_delay)},
+          {"p5_ms", JsonMilliseconds(poll.p5)},
+          {"p50_ms", JsonMilliseconds(poll.p50)},
+          {"p95_ms", JsonMilliseconds(poll.p95)},
           {"reached", JsonNumber(poll.reached)}};
 }
 
 nlohmann::ordered_json TradeOffRow(const sim::TradeOff& point) {
   return {{"policy", point.name},
           {"mean_polls", JsonNumber(point.mean_polls)},
-          {"mean_delay_ms", Milliseconds(point.mean_delay)},
-          {"p50_delay_ms", Milliseconds(point.p50_delay)},
-          {"p95_delay_ms", Milliseconds(point.p95_delay)},
+          {"mean_delay_ms", JsonMilliseconds(point.mean_delay)},
+          {"p50_delay_ms", JsonMilliseconds(point.p50_delay)},
+          {"p95_delay_ms", JsonMilliseconds(point.p95_delay)},
           {"missed", JsonNumber(point.missed)},
           {"on_front", point.on_front}};
 }
@@ -90,10 +90,6 @@ std::string ComparisonText(const PlannedPolicy& planned) {
 
 }  // namespace
 
-nlohmann::ordered_json Milliseconds(absl::Duration time) {
-  return JsonNumber(absl::ToDoubleMilliseconds(time));
-}
-
 std::string PlanText(const PlannedPolicy& planned, int rows) {
   std::string text = planned.ready.has_value() ? ComparisonText(planned) : "";
   const sim::Plan& plan = planned.plan;
@@ -115,10 +111,10 @@ std::string PlanJson(const PlannedPolicy& planned) {
   nlohmann::ordered_json json = {
       {"v", 1},
       {"policy", planned.name},
-      {"timeout_ms", Milliseconds(planned.timeout)},
+      {"timeout_ms", JsonMilliseconds(planned.timeout)},
       {"mean_polls", JsonNumber(plan.mean_polls)},
       {"cut_off", plan.cut_off},
-      {"example_ms", Array(plan.example, Milliseconds)},
+      {"example_ms", Array(plan.example, JsonMilliseconds)},
       {"polls", Array(plan.polls, PollRow)}};
   if (planned.ready.has_value()) {
     json["ready"] = planned.ready->ToString();

@@ -35,9 +35,6 @@ struct PlannedPolicy {
   std::string proposal = {};  // The proposed policy as flags.
 };
 
-// Returns the number of milliseconds as JSON.
-nlohmann::ordered_json Milliseconds(absl::Duration time);
-
 // Returns the tables and a timeline. The table of polls has at most `rows`
 // lines.
 std::string PlanText(const PlannedPolicy& planned, int rows);

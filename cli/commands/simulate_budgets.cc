@@ -137,8 +137,8 @@ void PrintTables(absl::Span<const LimitersRun> runs,
 
 nlohmann::ordered_json PartJson(const sim::BudgetsPart& part,
                                 const sim::BudgetsOptions& options) {
-  return {{"begin_ms", JsonNumber(absl::ToDoubleMilliseconds(part.begin))},
-          {"end_ms", JsonNumber(absl::ToDoubleMilliseconds(part.end))},
+  return {{"begin_ms", JsonMilliseconds(part.begin)},
+          {"end_ms", JsonMilliseconds(part.end)},
           {"events", EventsAt(options, part.begin)},
           {"polls", part.polls},
           {"throttled", part.throttled},
@@ -154,10 +154,10 @@ std::string BudgetsJson(absl::Span<const LimitersRun> runs,
       {"processes", options.processes},
       {"busy", options.busy},
       {"waits", options.waits},
-      {"every_ms", JsonNumber(absl::ToDoubleMilliseconds(options.every))},
+      {"every_ms", JsonMilliseconds(options.every)},
       {"polls_per_second", JsonNumber(options.polls_per_second)},
       {"burst", JsonNumber(options.burst)},
-      {"duration_ms", JsonNumber(absl::ToDoubleMilliseconds(options.duration))},
+      {"duration_ms", JsonMilliseconds(options.duration)},
       {"seed", arguments.seed},
       {"limiters", nlohmann::ordered_json::array()}};
   for (const auto& [limiters, run] : runs) {

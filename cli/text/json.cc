@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "cli/text/utf8.h"
 #include "nlohmann/json.hpp"
 
@@ -207,6 +208,10 @@ nlohmann::ordered_json JsonNumber(double value) {
     return static_cast<int64_t>(value);
   }
   return value;  // Written as null if it is not finite.
+}
+
+nlohmann::ordered_json JsonMilliseconds(absl::Duration time) {
+  return JsonNumber(absl::ToDoubleMilliseconds(time));
 }
 
 std::string JsonText(const nlohmann::ordered_json& value) {

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace waiter::cli {
@@ -56,6 +57,9 @@ std::optional<double> NumberOf(const nlohmann::json& value);
 // Returns `value` as JSON that is written without a fraction if it has none: 2,
 // not 2.0. Infinity and NaN become null, as JSON has no such numbers.
 nlohmann::ordered_json JsonNumber(double value);
+
+// Returns `time` as such a number of milliseconds.
+nlohmann::ordered_json JsonMilliseconds(absl::Duration time);
 
 // Returns `value` in one line. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonText(const nlohmann::ordered_json& value);
