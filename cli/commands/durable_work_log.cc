@@ -108,8 +108,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
                  Json members) const {
     if (log_.file_ == nullptr) return;
     Json line = {{"v", 1},
-                 {"t", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
-                                        absl::UTCTimeZone())},
+                 {"t", IsoTime(absl::Now())},
                  {"event", std::string(event)},
                  {"name", name_},
                  {"key", Shortened(wait.name, kMaxDetail)}};

@@ -21,6 +21,7 @@
 #include "cli/mcp/wait_progress.h"
 #include "cli/mcp/wait_request.h"
 #include "cli/text/json.h"
+#include "cli/text/time_text.h"
 #include "nlohmann/json.hpp"
 #include "waiter/clock.h"
 #include "waiter/version.h"
@@ -53,10 +54,6 @@ Json Inner(const nlohmann::json& object, std::string_view outer,
   const nlohmann::json* const found =
       member == nullptr ? nullptr : FindMember(*member, inner);
   return found == nullptr ? Json() : Json(*found);
-}
-
-std::string Iso(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
 MonotonicTime After(MonotonicTime now, absl::Duration time) {
@@ -438,8 +435,8 @@ Json McpSession::TaskOf(int64_t wait) const {
   Json task = {{"taskId", IdText(wait)},
                {"status", TaskStatus(state.progress.state())},
                {"statusMessage", state.progress.Text(now)},
-               {"createdAt", Iso(state.created)},
-               {"lastUpdatedAt", Iso(state.updated)},
+               {"createdAt", IsoTime(state.created)},
+               {"lastUpdatedAt", IsoTime(state.updated)},
                {"ttl", nullptr}};
   if (state.time_to_live != absl::InfiniteDuration()) {
     task["ttl"] = absl::ToInt64Milliseconds(state.time_to_live);

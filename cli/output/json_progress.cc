@@ -15,6 +15,7 @@
 #include "cli/run/run_state.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
+#include "cli/text/time_text.h"
 #include "nlohmann/json.hpp"
 #include "waiter/poll.h"
 #include "waiter/result.h"
@@ -38,8 +39,7 @@ Json Milliseconds(absl::Duration time) {
 Json Event(const RunState& run, absl::Duration elapsed,
            std::string_view event) {
   return {{"v", 1},
-          {"t", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", run.started + elapsed,
-                                 absl::UTCTimeZone())},
+          {"t", IsoTime(run.started + elapsed)},
           {"elapsed_ms", Milliseconds(elapsed)},
           {"event", event}};
 }

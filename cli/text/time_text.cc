@@ -26,4 +26,8 @@ std::string TimeText(absl::Duration duration) {
   return absl::FormatDuration(absl::Floor(duration + unit / 2, unit));
 }
 
+std::string IsoTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
 }  // namespace waiter::cli
