@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "cli/output/target_text.h"
 #include "cli/probes/schemes/parse_target.h"
 #include "cli/run/durable_target.h"
 #include "cli/text/json.h"
@@ -27,10 +28,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Phase = DurableStatus::Phase;
-
-std::string PollsText(int64_t attempts) {
-  return absl::StrCat(attempts, attempts == 1 ? " poll" : " polls");
-}
 
 // Returns which worker holds a pending wait, or when one may.
 std::string TurnText(const DurableStatus& status, absl::Time now) {

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "cli/flags/flags.h"
 #include "cli/output/run_log.h"
+#include "cli/output/target_text.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "cli/text/time_text.h"
@@ -84,8 +85,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
                                    : std::string(StopReasonName(report.reason));
     if (log_.verbose_ || (!is_given_back && !log_.quiet_)) {
       std::string text =
-          absl::StrCat(reason, " after ", report.attempts,
-                       report.attempts == 1 ? " poll in " : " polls in ",
+          absl::StrCat(reason, " after ", PollsText(report.attempts), " in ",
                        TimeText(report.elapsed));
       if (!is_given_back && !report.status.ok()) {
         absl::StrAppend(&text, ": ", report.status.message());
