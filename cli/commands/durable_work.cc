@@ -254,12 +254,7 @@ absl::StatusOr<std::vector<std::string>> CheckStore(
 absl::Status TroubleOf(const DurableWaits& waits,
                        const SharedRateLimiter* limiter) {
   absl::Status status = waits.State().last_error;
-  if (limiter == nullptr || !status.ok()) return status;
-  const SharedRateLimiterState state = limiter->State();
-  if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process uses its own rate limit"));
+  return status.ok() ? SharedRateStatus(limiter, "uses") : status;
 }
 
 // Runs the loop until a signal has come and the worker has ended. Signals are
@@ -325,17 +320,10 @@ absl::Status Work(const WorkArguments& arguments, WaitOptions policy,
   const absl::StatusOr<std::shared_ptr<WaitStore>> store =
       ConnectToWaitStore(words.front());
   if (!store.ok()) return store.status();
-  std::shared_ptr<SharedRateLimiter> limiter;
-  if (arguments.shared_rate.has_value()) {
-    absl::StatusOr<std::shared_ptr<SharedRateLimiter>> made =
-        MakeSharedLimiter(*arguments.shared_rate);
-    if (!made.ok()) {
-      return {made.status().code(),
-              absl::StrCat("--shared-rate: ", made.status().message())};
-    }
-    limiter = *std::move(made);
-    policy.budgets.rate_limiter = limiter;
-  }
+  const absl::StatusOr<std::shared_ptr<SharedRateLimiter>> limiter =
+      MakeSharedLimiter(arguments.shared_rate);
+  if (!limiter.ok()) return limiter.status();
+  policy.budgets.rate_limiter = *limiter;
   absl::StatusOr<std::unique_ptr<DurableWaits>> waits = DurableWaits::Make(
       *store, {.space = arguments.store.space,
                .threads = arguments.parallel,
@@ -365,7 +353,7 @@ absl::Status Work(const WorkArguments& arguments, WaitOptions policy,
         std::move(handler));
     if (!status.ok()) return status;
   }
-  RunUntilSignal(*std::move(waits), *introductions, limiter.get(),
+  RunUntilSignal(*std::move(waits), *introductions, limiter->get(),
                  arguments.drain, worker, loop, reaper);
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());
   return absl::OkStatus();

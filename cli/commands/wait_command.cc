@@ -52,7 +52,6 @@
 #include "waiter/clock.h"
 #include "waiter/learned/durations.h"
 #include "waiter/learned/learned_delays.h"
-#include "waiter/redis/shared_budgets.h"
 
 namespace waiter::cli {
 namespace {
@@ -257,22 +256,6 @@ absl::Status UseStateFile(const StateFile& file,
   return file.Write(options.saved);
 }
 
-// Limits the polls of a run to the rate that it shares. Returns the limiter, or
-// null if there is no such rate.
-absl::StatusOr<std::shared_ptr<SharedRateLimiter>> UseSharedRate(
-    const std::optional<SharedRate>& rate, WaitRunOptions& options) {
-  if (!rate.has_value()) return nullptr;
-  absl::StatusOr<std::shared_ptr<SharedRateLimiter>> limiter =
-      MakeSharedLimiter(*rate);
-  if (!limiter.ok()) {
-    return absl::Status(
-        limiter.status().code(),
-        absl::StrCat("--shared-rate: ", limiter.status().message()));
-  }
-  options.policy.budgets.rate_limiter = *limiter;
-  return limiter;
-}
-
 // Returns the median of the known durations of an operation; nothing if there
 // are fewer than `fewest`, or if half of them have no end.
 std::optional<absl::Duration> UsualDuration(const DurationModel& model,
@@ -338,16 +321,6 @@ absl::Status LearnedStatus(const WaitArguments& arguments,
                                       status.message())};
 }
 
-// Returns why a run kept its own rate, if it did in the end.
-absl::Status SharedStatus(const SharedRateLimiter* limiter) {
-  if (limiter == nullptr) return absl::OkStatus();
-  const SharedRateLimiterState state = limiter->State();
-  if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("--shared-rate: ", state.last_error.message(),
-                   "; this process used its own rate limit"));
-}
-
 // Waits as `arguments` ask. All processes that it started have ended when it
 // returns.
 absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
@@ -409,9 +382,9 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
       absl::Status status = UseStateFile(state_file, *targets, *options);
       if (!status.ok()) return status;
     }
-    const auto limiter =
-        UseSharedRate(arguments.wait().shared_rate(), *options);
+    const auto limiter = MakeSharedLimiter(arguments.wait().shared_rate());
     if (!limiter.ok()) return limiter.status();
+    options->policy.budgets.rate_limiter = *limiter;
     const auto durations = UseLearnedDelays(arguments, *targets, *options, err);
     if (!durations.ok()) return durations.status();
     WaitRun run(loop, *std::move(targets), *options, std::move(listening));
@@ -427,7 +400,7 @@ absl::StatusOr<RunEnd> Wait(const WaitArguments& arguments, std::ostream& out,
     end = run.Run();
     running = nullptr;
     saved = run.save_status();
-    shared = SharedStatus(limiter->get());
+    shared = SharedRateStatus(limiter->get(), "used");
     learned = LearnedStatus(arguments, durations->get());
   }
   while (!reaper.idle()) loop.RunOnce(MonotonicTime::max());

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -132,12 +133,27 @@ absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
 }
 
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
-    const SharedRate& rate) {
+    const std::optional<SharedRate>& rate) {
+  if (!rate.has_value()) return nullptr;
   const absl::StatusOr<std::shared_ptr<RedisCaller>> client =
-      ConnectToStore(rate.server);
-  if (!client.ok()) return client.status();
+      ConnectToStore(rate->server);
+  if (!client.ok()) {
+    return absl::Status(
+        client.status().code(),
+        absl::StrCat("--shared-rate: ", client.status().message()));
+  }
   return SharedRateLimiter::Make(std::make_shared<RedisBudgetStore>(*client),
-                                 rate.options);
+                                 rate->options);
+}
+
+absl::Status SharedRateStatus(const SharedRateLimiter* limiter,
+                              std::string_view uses) {
+  if (limiter == nullptr) return absl::OkStatus();
+  const SharedRateLimiterState state = limiter->State();
+  if (state.mode != SharedBudgetMode::kLocal) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "--shared-rate: ", state.last_error.message(), "; this process ",
+      std::string(uses), " its own rate limit"));
 }
 
 }  // namespace waiter::cli

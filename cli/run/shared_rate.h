@@ -12,9 +12,11 @@
 #define WAITER_CLI_RUN_SHARED_RATE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "waiter/redis/client.h"
 #include "waiter/redis/shared_budgets.h"
@@ -41,9 +43,15 @@ absl::StatusOr<std::shared_ptr<RedisClient>> ConnectToRedis(
 absl::StatusOr<std::shared_ptr<RedisCaller>> ConnectToStore(
     std::string_view url, const RedisClientOptions& options = {});
 
-// Returns a limiter with its own connection, or an error of `ConnectToStore`.
+// Returns a limiter with its own connection, or null without a rate. An error
+// of `ConnectToStore` begins with "--shared-rate: ".
 absl::StatusOr<std::shared_ptr<SharedRateLimiter>> MakeSharedLimiter(
-    const SharedRate& rate);
+    const std::optional<SharedRate>& rate);
+
+// Returns why `limiter` has its own rate limit, if it has, as "--shared-rate:
+// REASON; this process `uses` its own rate limit". `limiter` may be null.
+absl::Status SharedRateStatus(const SharedRateLimiter* limiter,
+                              std::string_view uses);
 
 }  // namespace waiter::cli
 
