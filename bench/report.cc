@@ -40,7 +40,7 @@ absl::Status Run(const std::vector<std::string>& args) {
       ParseBenchmarks(*text, name);
   if (!benchmarks.ok()) return benchmarks.status();
   std::cout << BenchmarkTable(*benchmarks);
-  return charts.Write({BenchmarkChart(*benchmarks)}, flags);
+  return charts.Write({BenchmarkChart(*benchmarks)}, flags, "");
 }
 
 }  // namespace

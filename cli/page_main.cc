@@ -6,7 +6,7 @@
 // --html of `waiter plan` and others runs it. It is its own program because it
 // contains the drawing library.
 //
-//   {"command": "waiter simulate fleet",
+//   {"command": "waiter simulate fleet", "scenario": "500 clients ...",
 //    "charts": [{"chart": "fleet", "data": {"seconds": [...]}}, ...]}
 
 #include <iostream>

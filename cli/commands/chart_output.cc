@@ -128,8 +128,8 @@ int RunPageProgram(std::string_view input, int file) {
 
 absl::Status WritePage(std::string_view flag, const std::string& file,
                        absl::Span<const charts::Chart> charts,
-                       const std::string& command) {
-  nlohmann::ordered_json all = {{"command", command}};
+                       const std::string& command, std::string_view scenario) {
+  nlohmann::ordered_json all = {{"command", command}, {"scenario", scenario}};
   for (const charts::Chart& chart : charts) {
     all["charts"].push_back(
         {{"chart", chart.name()}, {"data", ChartData(chart)}});
@@ -184,7 +184,8 @@ void ChartOutput::AddTo(Flags& flags, std::vector<std::string> charts) {
 }
 
 absl::Status ChartOutput::Write(absl::Span<const charts::Chart> charts,
-                                const Flags& flags) const {
+                                const Flags& flags,
+                                std::string_view scenario) const {
   if (!vega_.empty()) {
     const charts::Chart* const chosen = std::find_if(
         charts.begin(), charts.end(), [&](const charts::Chart& chart) {
@@ -203,7 +204,7 @@ absl::Status ChartOutput::Write(absl::Span<const charts::Chart> charts,
   }
   return html_.empty() ? absl::OkStatus()
                        : WritePage(flags.Label("html"), html_, charts,
-                                   flags.CommandLine());
+                                   flags.CommandLine(), scenario);
 }
 
 }  // namespace waiter::cli

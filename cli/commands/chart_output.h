@@ -39,12 +39,14 @@ class ChartOutput {
   // Returns whether a flag asks for a file.
   bool wanted() const { return !vega_.empty() || !html_.empty(); }
 
-  // Writes the files that flags ask for. Returns kInvalidArgument if the chosen
+  // Writes the files that flags ask for. The page shows `scenario`, a sentence
+  // about what was simulated, if not empty. Returns kInvalidArgument if the
+  // chosen
   // chart is not among `charts`, as it needs a flag that was not given, and
   // kUnavailable if a file cannot be written or `waiter-page` is missing.
   // `flags` must be the argument of `AddTo`; errors name flags by it.
-  absl::Status Write(absl::Span<const charts::Chart> charts,
-                     const Flags& flags) const;
+  absl::Status Write(absl::Span<const charts::Chart> charts, const Flags& flags,
+                     std::string_view scenario) const;
 
  private:
   std::string vega_;

@@ -218,7 +218,8 @@ absl::Status RunFrom(const PlanArguments& arguments, const Flags& flags,
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<charts::Chart>> charts =
       LearnedPlanCharts(*plan, arguments.seed);
-  return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
+  return charts.ok() ? arguments.charts.Write(*charts, flags, "")
+                     : charts.status();
 }
 
 absl::Status RunPlan(const Invocation& invocation) {
@@ -270,7 +271,9 @@ absl::Status RunPlan(const Invocation& invocation) {
   if (!arguments.charts.wanted()) return absl::OkStatus();
   const absl::StatusOr<std::vector<charts::Chart>> charts =
       MakeCharts(arguments, comparison);
-  return charts.ok() ? arguments.charts.Write(*charts, flags) : charts.status();
+  return charts.ok()
+             ? arguments.charts.Write(*charts, flags, PlanScenario(planned))
+             : charts.status();
 }
 
 }  // namespace

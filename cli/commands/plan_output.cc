@@ -75,11 +75,9 @@ nlohmann::ordered_json Array(const std::vector<Item>& items, ToJson to_json) {
 // Returns the part about durations of the operation, which are known.
 std::string ComparisonText(const PlannedPolicy& planned) {
   const absl::Duration median = planned.ready->Median();
-  std::string text =
-      absl::StrCat("policies for an operation that takes ", TimeText(median),
-                   " (median; the distribution is ", planned.ready->ToString(),
-                   "):\n\n", TradeOffText(Sorted(planned.points)),
-                   "proposal: ", planned.proposal, "\n\n");
+  std::string text = absl::StrCat(PlanScenario(planned), ":\n\n",
+                                  TradeOffText(Sorted(planned.points)),
+                                  "proposal: ", planned.proposal, "\n\n");
   if (planned.timeout < median) {
     absl::StrAppend(&text, "The limit of ", TimeText(planned.timeout),
                     " is shorter than half of these durations, so most waits "
@@ -89,6 +87,21 @@ std::string ComparisonText(const PlannedPolicy& planned) {
 }
 
 }  // namespace
+
+std::string DurationsText(const sim::DurationDistribution& durations) {
+  const std::string median = TimeText(durations.Median());
+  const std::string text = durations.ToString();
+  return text == median ? median
+                        : absl::StrCat(median, " (median; the distribution is ",
+                                       text, ")");
+}
+
+std::string PlanScenario(const PlannedPolicy& planned) {
+  return planned.ready.has_value()
+             ? absl::StrCat("policies for an operation that takes ",
+                            DurationsText(*planned.ready))
+             : std::string();
+}
 
 std::string PlanText(const PlannedPolicy& planned, int rows) {
   std::string text = planned.ready.has_value() ? ComparisonText(planned) : "";

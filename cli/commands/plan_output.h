@@ -35,6 +35,13 @@ struct PlannedPolicy {
   std::string proposal = {};  // The proposed policy as flags.
 };
 
+// Returns "1m (median; the distribution is lognormal:1m,0.6)".
+std::string DurationsText(const sim::DurationDistribution& durations);
+
+// Returns "policies for an operation that takes 45s", or an empty text if it is
+// not known what the operation takes.
+std::string PlanScenario(const PlannedPolicy& planned);
+
 // Returns the tables and a timeline. The table of polls has at most `rows`
 // lines.
 std::string PlanText(const PlannedPolicy& planned, int rows);

@@ -200,7 +200,7 @@ absl::Status RunReport(const Invocation& invocation) {
   Print(*log, invocation.out);
   const std::optional<LearnedSaving> saving = SavingOf(WaitsOf(*log));
   if (saving.has_value()) invocation.out << "\n" << SavingText(*saving);
-  return charts.wanted() ? charts.Write({ReportChart(*log)}, flags)
+  return charts.wanted() ? charts.Write({ReportChart(*log)}, flags, "")
                          : absl::OkStatus();
 }
 

@@ -220,6 +220,14 @@ charts::Chart BudgetsChart(absl::Span<const LimitersRun> runs,
   return chart;
 }
 
+std::string BudgetsScenario(const sim::BudgetsOptions& options) {
+  return absl::StrCat(
+      options.busy, " of ", options.processes, " processes have ",
+      options.waits, " waits each, which poll every ",
+      absl::FormatDuration(options.every), " on average;\nthe API accepts ",
+      options.polls_per_second, " polls per second");
+}
+
 }  // namespace
 
 std::vector<std::string> BudgetsFlagNames() {
@@ -250,9 +258,11 @@ absl::Status SimulateBudgetsCommand(const Invocation& invocation) {
   if (arguments.json) {
     invocation.out << BudgetsJson(runs, arguments);
   } else {
+    invocation.out << BudgetsScenario(options) << "\n\n";
     PrintTables(runs, options, invocation.out);
   }
-  return arguments.charts.Write({BudgetsChart(runs, options)}, flags);
+  return arguments.charts.Write({BudgetsChart(runs, options)}, flags,
+                                BudgetsScenario(options));
 }
 
 }  // namespace waiter::cli

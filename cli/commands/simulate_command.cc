@@ -3,6 +3,7 @@
 
 #include "cli/commands/simulate_command.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -21,6 +22,7 @@
 #include "absl/types/span.h"
 #include "cli/charts/chart.h"
 #include "cli/commands/chart_output.h"
+#include "cli/commands/plan_output.h"
 #include "cli/commands/simulate_budgets.h"
 #include "cli/commands/simulate_learned.h"
 #include "cli/commands/subcommand.h"
@@ -107,14 +109,18 @@ absl::Status SimulateContention(const Invocation& invocation) {
   const absl::StatusOr<std::vector<sim::ContentionRow>> rows =
       sim::SimulateContentionTable(arguments.options);
   if (!rows.ok()) return rows.status();
-  invocation.out << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
+  const std::string scenario = absl::StrCat(
+      "all clients update one row at the same time; means of ",
+      arguments.options.runs, arguments.options.runs == 1 ? " run" : " runs");
+  invocation.out << scenario << "\n\n"
+                 << absl::StrFormat("%7s  %-12s %12s %12s\n", "clients", "rule",
                                     "all done", "calls");
   for (const sim::ContentionRow& row : *rows) {
     invocation.out << absl::StrFormat(
         "%7d  %-12s %12s %12.1f\n", row.clients, row.rule,
         TimeText(absl::Milliseconds(row.time_ms)), row.calls);
   }
-  return arguments.charts.Write({ContentionChart(*rows)}, flags);
+  return arguments.charts.Write({ContentionChart(*rows)}, flags, scenario);
 }
 
 struct NamedRun {
@@ -196,6 +202,19 @@ Flags FleetFlags(FleetArguments& arguments) {
   return flags;
 }
 
+std::string FleetScenario(const sim::FleetOptions& options) {
+  return absl::StrCat(
+      options.clients, " clients wait up to ",
+      TimeText(*options.policy.timeout), ", for ",
+      options.readiness == sim::FleetOptions::Readiness::kShared
+          ? "one operation that takes\n"
+          : "operations that take\n",
+      DurationsText(options.ready_after), "; the server accepts ",
+      std::isfinite(options.server.polls_per_second)
+          ? absl::StrCat(options.server.polls_per_second, " polls per second")
+          : "all polls");
+}
+
 absl::Status SimulateFleets(const Invocation& invocation) {
   FleetArguments arguments;
   Flags flags = FleetFlags(arguments);
@@ -229,8 +248,10 @@ absl::Status SimulateFleets(const Invocation& invocation) {
     if (!run.ok()) return run.status();
     runs.push_back({name, *std::move(run)});
   }
+  const std::string scenario = FleetScenario(options);
+  invocation.out << scenario << "\n\n";
   PrintRuns(runs, options.clients, invocation.out);
-  return arguments.charts.Write({FleetChart(runs)}, flags);
+  return arguments.charts.Write({FleetChart(runs)}, flags, scenario);
 }
 
 absl::Status RunSimulate(const Invocation& invocation) {

@@ -248,6 +248,10 @@ absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   if (!parsed.ok()) return parsed;
   const sim::LearnedStudyOptions& options = arguments.options;
   const std::vector<sim::LearnedRow> rows = sim::CompareLearned(options);
+  const std::string scenario = absl::StrCat(
+      "waits for operations with eight kinds of durations; means of ",
+      options.repetitions, options.repetitions == 1 ? " run" : " runs");
+  invocation.out << scenario << "\n\n";
   PrintRules(rows, invocation.out);
   PrintLearned(rows, invocation.out);
   PrintRegret(rows, invocation.out);
@@ -255,7 +259,8 @@ absl::Status SimulateLearnedCommand(const Invocation& invocation) {
   PrintChanges(sim::CompareAfterChanges(options), invocation.out);
   PrintCrowds(sim::CompareCrowds(options), invocation.out);
   PrintWorst(sim::FindWorst(options), invocation.out);
-  return arguments.charts.Write({RulesChart(rows), RegretChart(rows)}, flags);
+  return arguments.charts.Write({RulesChart(rows), RegretChart(rows)}, flags,
+                                scenario);
 }
 
 }  // namespace waiter::cli

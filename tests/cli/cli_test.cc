@@ -37,6 +37,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 struct Ended {
   int code;
@@ -594,6 +595,14 @@ TEST(SimulateCommandTest, FleetIsShownForEachKindOfJitter) {
   const Ended ended = Call(line);
 
   EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              StartsWith("50 clients wait up to 5m, for one operation that "
+                         "takes\n20s; the server accepts 10 polls per second\n"
+                         "\n"));
+  EXPECT_THAT(Call("simulate fleet --clients=2").out,
+              StartsWith("2 clients wait up to 5m, for operations that take\n"
+                         "1m (median; the distribution is lognormal:1m,0.6); "
+                         "the server accepts all polls\n\n"));
   for (const char* kind :
        {"\nnone ", "\n20 % ", "\nequal ", "\nfull ", "\ndecorrelated "}) {
     EXPECT_THAT(ended.out, HasSubstr(kind));
@@ -616,6 +625,10 @@ TEST(SimulateCommandTest, BudgetsHaveARowForEachKindOfLimiter) {
   const Ended ended = Call(line);
 
   EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out,
+              StartsWith("4 of 10 processes have 5 waits each, which poll "
+                         "every 1s on average;\nthe API accepts 5 polls per "
+                         "second\n\n"));
   for (const char* limiters :
        {"\nown, adaptive ", "\nown, whole rate ", "\nown, rate / n ",
         "\nshared ", "\nshared, adaptive ", "\n0s ", "\n20s:join:2 ",
@@ -680,7 +693,9 @@ TEST(SimulateCommandTest, ContentionHasARowForEachSizeAndRule) {
            file);
 
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1 + 2 * 5);
+  EXPECT_THAT(ended.out, StartsWith("all clients update one row at the same "
+                                    "time; means of 3 runs\n\nclients "));
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 3 + 2 * 5);
   const nlohmann::json spec = *ParseJson(ReadFile(file));
   EXPECT_EQ(spec.at("datasets").at("rows").size(), 10);
 }

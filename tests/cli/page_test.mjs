@@ -155,20 +155,23 @@ async function checkLabels(browser, name) {
 // Checks the page of `program args`, which has `charts` charts, each with at least `least` marks.
 async function checkPage(browser, name, charts, least, program, args) {
   const page = join(scratch, `${name}.html`);
-  const {status, stderr} = spawnSync(program, [...args, `--html=${page}`], {encoding: 'utf8'});
+  const {status, stdout, stderr} = spawnSync(program, [...args, `--html=${page}`], {encoding: 'utf8'});
   check(status === 0, `${name}: ${program} ${args.join(' ')}: ${stderr}`);
   if (status !== 0) return;
   check(!/(src|href)="(https?:)?\/\//.test(readFileSync(page, 'utf8')), `${name}: the page refers to another host`);
   browser.console = [];
   await browser.send('Page.navigate', {url: `file://${page}`});
-  const [drawn, marks, title] = await browser.evaluate(`(async () => {
+  const [drawn, marks, title, scenario] = await browser.evaluate(`(async () => {
     for (let i = 0; i < 1500 && !document.body?.dataset.charts; ++i) await new Promise(done => setTimeout(done, 20));
     const figures = [...document.querySelectorAll('figure')];
-    return [document.body.dataset.charts, figures.map(each => each.dataset.marks), document.querySelector('h1').innerText];
+    return [document.body.dataset.charts, figures.map(each => each.dataset.marks), document.querySelector('h1').innerText,
+      document.querySelector('p')?.innerText ?? ''];
   })()`);
   check(drawn === String(charts), `${name}: ${drawn} charts instead of ${charts}`);
   check(marks.length === charts && marks.every(each => each >= least), `${name}: charts with ${marks} marks`);
   check(args.every(arg => title.includes(arg)), `${name}: the page is called ${title}`);
+  const printed = stdout.split('\n\n')[0].replaceAll('\n', ' ');
+  check(args[0] !== 'simulate' || scenario === printed, `${name}: the scenario is ${scenario} instead of ${printed}`);
   await checkLook(browser, name);
   await checkKeyboard(browser, name);
   await checkLabels(browser, name);

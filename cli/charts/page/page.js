@@ -1,8 +1,8 @@
 // Copyright 2026 The Waiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Draws every chart of `input` into its own figure, below the command that made the page. The attributes
-// `data-charts` of the body and `data-marks` of a figure count charts and marks, for tests.
+// Draws every chart of `input` into its own figure, below the command that made the page and its scenario. The
+// attributes `data-charts` of the body and `data-marks` of a figure count charts and marks, for tests.
 
 function Add(parent, tag, text = '') {
   const element = document.createElement(tag);
@@ -61,6 +61,7 @@ async function AddChart(main, {chart, data}) {
   const main = document.querySelector('main');
   document.title = input.command;
   Add(Add(main, 'h1'), 'code', input.command);
+  if (input.scenario !== '') Add(main, 'p', input.scenario);
   for (const chart of input.charts) await AddChart(main, chart);
   document.body.dataset.charts = input.charts.length;
 })();
