@@ -63,7 +63,8 @@ absl::StatusOr<double> TimeOf(const nlohmann::json& row,
     return kNanosecondsPerSecond / *items;
   }
   const std::string* const unit = cli::FindString(row, "time_unit");
-  const std::optional<double> scale = NanosecondsPer(unit ? *unit : "ns");
+  const std::optional<double> scale =
+      NanosecondsPer(unit != nullptr ? *unit : "ns");
   if (!scale.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("time_unit is '", *unit, "'; it must be ns, us, ms or s"));

@@ -3,6 +3,7 @@
 
 #include "waiter/options.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -75,7 +76,7 @@ absl::Status CheckDurations(const WaitOptions& options) {
                          absl::FormatDuration(max_retry_after),
                          "finite, and above zero");
   }
-  const Span spans[] = {
+  const auto spans = std::to_array<Span>({
       {"errors.retry_after.overshoot", options.errors.retry_after.overshoot,
        false},
       {"polls.first_delay", options.polls.first_delay, false},
@@ -84,7 +85,7 @@ absl::Status CheckDurations(const WaitOptions& options) {
       {"poll_timeout", options.poll_timeout, true},
       {"polls.last_timeout", options.polls.last_timeout, false},
       {"hooks.failure_timeout", options.hooks.failure_timeout, true},
-  };
+  });
   for (const Span& span : spans) {
     if (!IsNotNegative(span.value, span.may_be_infinite)) {
       return Negative(span.name, span.value, span.may_be_infinite);

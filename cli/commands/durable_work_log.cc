@@ -105,7 +105,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
   }
 
   void WriteJson(const WaitIdentity& wait, std::string_view event,
-                 Json members) const {
+                 const Json& members) const {
     if (log_.file_ == nullptr) return;
     Json line = {{"v", 1},
                  {"t", IsoTime(absl::Now())},

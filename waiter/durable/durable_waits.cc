@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -78,7 +79,7 @@ DurableWaits::~DurableWaits() {
   if (worker_->IsCopy()) {
     // Neither this nor the store is ever freed: threads of the parent were
     // inside.
-    new std::shared_ptr<internal::DurableWorker>(worker_);
+    new (std::nothrow) std::shared_ptr<internal::DurableWorker>(worker_);
   } else {
     worker_->Stop();
   }

@@ -47,8 +47,8 @@ class Hints {
       return false;
     }
     const absl::Duration delay =
-        std::min<absl::Duration>(Duration(read), limit);
-    if (delay > Duration(hint_.delay)) {
+        std::min<absl::Duration>(Duration{read}, limit);
+    if (delay > Duration{hint_.delay}) {
       hint_.delay = RetryAfter(delay);
       hint_.source = source;
     }
@@ -135,7 +135,7 @@ void AddTask(const HttpResponse& response, Hints& hints) {
     path.back() = "ttlMs";
     const RetryAfter ttl = ReadHint(FindJsonText(body, path).value_or(""),
                                     HintUnit::kMilliseconds, absl::UnixEpoch());
-    const absl::Duration limit = Duration(ttl);
+    const absl::Duration limit = Duration{ttl};
     hints.Add(kInterval, *interval, HintUnit::kMilliseconds,
               limit > absl::ZeroDuration() ? limit : absl::InfiniteDuration());
     return;

@@ -52,10 +52,11 @@ absl::Status Validate(const LearnedDelaysOptions& options) {
   const auto is_positive = [](double value) {
     return value > 0 && std::isfinite(value);
   };
-  if (options.seconds_of_delay_worth_one_poll.has_value() +
-          options.expected_polls.has_value() +
-          options.max_lateness.has_value() >
-      1) {
+  const int targets =
+      static_cast<int>(options.seconds_of_delay_worth_one_poll.has_value()) +
+      static_cast<int>(options.expected_polls.has_value()) +
+      static_cast<int>(options.max_lateness.has_value());
+  if (targets > 1) {
     return absl::InvalidArgumentError(
         "at most one of seconds_of_delay_worth_one_poll, expected_polls and "
         "max_lateness may be set");
@@ -121,14 +122,13 @@ LearnedSchedule LearnedDelays::Schedule(std::string_view operation) const {
   for (size_t i = 0; i < estimate.mass.size(); ++i) {
     probability += estimate.mass[i];
     schedule.distribution.push_back(
-        {.time = absl::Seconds(static_cast<double>(
-             estimate.grid.Edge(static_cast<int32_t>(i) + 1))),
+        {.time = absl::Seconds(estimate.grid.Edge(static_cast<int32_t>(i) + 1)),
          .probability = probability});
   }
   const internal::PollPlan plan = internal::PlanPolls(estimate, options_);
   schedule.weight = static_cast<double>(plan.table.weight);
   for (const float time : plan.times) {
-    schedule.polls.push_back(absl::Seconds(static_cast<double>(time)));
+    schedule.polls.push_back(absl::Seconds(time));
   }
   schedule.expected_polls = plan.polls;
   schedule.expected_lateness = absl::Seconds(plan.lateness);
@@ -207,7 +207,7 @@ void LearnedOperation::Refresh(MonotonicTime now) {
   const std::chrono::nanoseconds left(
       next_refresh_.load(std::memory_order_relaxed) -
       now.time_since_epoch().count());
-  if (left > left.zero() && left <= kRefreshGap) return;
+  if (left > std::chrono::nanoseconds::zero() && left <= kRefreshGap) return;
   if (is_refreshing_.exchange(true, std::memory_order_acquire)) return;
   std::vector<DurationBounds> bounds;
   const DurationModel::Known found = model_->BoundsSince(known_, name_, bounds);
