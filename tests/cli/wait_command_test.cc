@@ -350,12 +350,12 @@ TEST_F(WaitCommandTest, HintBeyondTheLimitCountsUpToIt) {
       "exec:test -e $0 && exit; touch $0; "
       R"(echo '{"waiter":"throttled","retry_after":"1h"}')",
       Path("asked"));
-  WaiterProcess waiter({probe, "--timeout=100ms"});
+  WaiterProcess waiter({probe, "--timeout=1s"});
   EXPECT_EQ(waiter.Wait(), 0) << waiter.err();
 
   EXPECT_THAT(
       Call({R"(exec:echo '{"waiter":"throttled","retry_after":"1h"}')",
-            "--timeout=100ms"}),
+            "--timeout=1s"}),
       Ends(124, AllOf(HasSubstr("2 polls"), HasSubstr("it asked to wait 1h"),
                       HasSubstr("--retry-after=ignore"))));
 }
