@@ -67,7 +67,7 @@ class DurableWorkLog::Observer final : public WaitObserver {
     if (!decision.ended.has_value()) {
       event["next_ms"] = JsonMilliseconds(decision.delay);
     }
-    WriteJson(poll.wait, "poll", std::move(event));
+    WriteJson(poll.wait, "poll", event);
   }
 
   PollHooks poll_hooks() const override {
